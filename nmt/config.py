@@ -1,0 +1,406 @@
+"""Dataclasses of every configuration, and ``parse``, which turns a resolved YAML tree into them.
+
+Defaults live in ``configs/*.yaml`` only: no field here has one, so that a value is written in exactly one place. What a
+field means stands as a comment beside its key in the YAML file.
+"""
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar, Union, cast
+
+Config = TypeVar("Config")
+
+
+def _find_configs() -> Path:
+    installed = Path(__file__).parent / "configs"  # packed into the wheel
+    return installed if installed.is_dir() else Path(__file__).parent.parent / "configs"
+
+
+CONFIG_DIR = _find_configs()
+"""Folder of the YAML files, in a checkout and in an installed wheel alike."""
+
+
+# --- data -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TokenizerConfig:
+    """How SentencePiece is trained (``configs/data/*.yaml``, key ``tokenizer``)."""
+
+    kind: Literal["bpe", "unigram"]
+    vocabulary_size: int
+    source_vocabulary_size: int | None
+    joint: bool
+    character_coverage: float
+    normalization: Literal["identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"]
+    byte_fallback: bool
+    sample_sentences: int
+    num_threads: int
+
+
+@dataclass(frozen=True)
+class DemoData:
+    """The embedded English-German grammar."""
+
+    kind: Literal["demo"]
+    name: str
+    source: str
+    target: str
+    seed: int
+    train_pairs: int
+    validation_pairs: int
+    test_pairs: int
+    word_order: Literal["german", "monotone", "reversed"]
+    min_words: int
+    max_words: int
+    mean_words: float
+    max_length: int
+    tokenizer: TokenizerConfig
+    cache: str
+
+
+@dataclass(frozen=True)
+class FilePair:
+    """Two line-aligned files."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class FilesData:
+    """The user's own line-aligned text."""
+
+    kind: Literal["files"]
+    name: str
+    source: str
+    target: str
+    train: tuple[str | FilePair, ...]
+    validation: tuple[str | FilePair, ...]
+    test: tuple[str | FilePair, ...] | None
+    max_pairs: int | None
+    max_length: int
+    tokenizer: TokenizerConfig
+    cache: str
+
+
+@dataclass(frozen=True)
+class SplitNames:
+    """What the three splits are called by their publisher."""
+
+    train: str
+    validation: str
+    test: str
+
+
+@dataclass(frozen=True)
+class HubData:
+    """A public data set on the Hugging Face Hub, or a local copy of its text."""
+
+    kind: Literal["hub"]
+    name: str
+    source: str
+    target: str
+    dataset: str
+    pair: str | None
+    revision: str | None
+    column: str | None
+    splits: SplitNames
+    folder: str | None
+    folder_splits: SplitNames
+    max_pairs: int | None
+    timeout: float
+    max_length: int
+    tokenizer: TokenizerConfig
+    cache: str
+
+
+DataConfig = DemoData | FilesData | HubData
+
+
+# --- models -----------------------------------------------------------------------------------------------------------
+
+Tying = Literal["none", "two-way", "three-way"]
+
+
+@dataclass(frozen=True)
+class Seq2SeqConfig:
+    """Sutskever, Vinyals and Le (2014)."""
+
+    name: Literal["seq2seq"]
+    embedding_dim: int
+    hidden_dim: int
+    layers: int
+    dropout: float
+    reverse_source: bool
+    tie_embeddings: Tying
+    init_range: float
+
+
+@dataclass(frozen=True)
+class BahdanauConfig:
+    """Bahdanau, Cho and Bengio (2014)."""
+
+    name: Literal["bahdanau"]
+    embedding_dim: int
+    hidden_dim: int
+    attention_dim: int
+    maxout_dim: int
+    dropout: float
+    tie_embeddings: Tying
+    initialization: Literal["paper", "xavier"]
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """Vaswani et al. (2017)."""
+
+    name: Literal["transformer"]
+    dim: int
+    heads: int
+    encoder_layers: int
+    decoder_layers: int
+    feedforward_dim: int
+    dropout: float
+    attention_dropout: float
+    norm: Literal["pre", "post"]
+    activation: Literal["relu", "gelu"]
+    positions: Literal["sinusoidal", "learned", "none"]
+    max_positions: int | None
+    tie_embeddings: Tying
+
+
+ModelConfig = Seq2SeqConfig | BahdanauConfig | TransformerConfig
+
+
+# --- optimisation -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AdamConfig:
+    """Adam (Kingma and Ba 2015) or AdamW (Loshchilov and Hutter 2019: decoupled weight decay)."""
+
+    name: Literal["adam", "adamw"]
+    learning_rate: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    weight_decay: float
+
+
+@dataclass(frozen=True)
+class SGDConfig:
+    """Plain stochastic gradient descent."""
+
+    name: Literal["sgd"]
+    learning_rate: float
+    momentum: float
+
+
+@dataclass(frozen=True)
+class AdadeltaConfig:
+    """Adadelta (Zeiler 2012)."""
+
+    name: Literal["adadelta"]
+    learning_rate: float
+    rho: float
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class ConstantSchedule:
+    """Linear warm-up, then constant."""
+
+    name: Literal["constant"]
+    warmup_steps: int
+
+
+@dataclass(frozen=True)
+class InverseSqrtSchedule:
+    """Linear warm-up, then proportional to step^-0.5 (Vaswani et al. 2017, equation 3)."""
+
+    name: Literal["inverse_sqrt"]
+    warmup_steps: int
+
+
+@dataclass(frozen=True)
+class PlateauSchedule:
+    """Linear warm-up, then cut by ``factor`` after ``patience`` validations without improvement."""
+
+    name: Literal["plateau"]
+    warmup_steps: int
+    factor: float
+    patience: int
+    min_learning_rate: float
+
+
+@dataclass(frozen=True)
+class HalvingSchedule:
+    """Constant for ``start_epoch`` epochs, then halved every ``every_epochs`` (Sutskever et al. 2014, section 3.4)."""
+
+    name: Literal["halving"]
+    start_epoch: float
+    every_epochs: float
+
+
+@dataclass(frozen=True)
+class OptimConfig:
+    """One training recipe: optimizer, schedule, clipping, smoothing."""
+
+    optimizer: AdamConfig | SGDConfig | AdadeltaConfig
+    schedule: ConstantSchedule | InverseSqrtSchedule | PlateauSchedule | HalvingSchedule
+    clip_norm: float | None
+    label_smoothing: float
+    normalize: Literal["tokens", "sentences"]
+
+
+# --- search and training ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """Beam search; the formulas stand in ``nmt/search.py``."""
+
+    beam_size: int
+    length_penalty: Literal["gnmt", "simple", "none"]
+    alpha: float
+    min_length: int
+    max_length_a: float
+    max_length_b: int
+    batch_tokens: int
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """The loop: batches, when to validate, when to stop, what to keep."""
+
+    batch_tokens: int
+    batch_sentences: int | None
+    accumulate: int
+    max_steps: int | None
+    max_epochs: float | None
+    max_minutes: float | None
+    precision: Literal["auto", "fp32", "bf16"]
+    device: str
+    validate_every: int
+    validation_sentences: int | None
+    metric: Literal["bleu", "chrf", "perplexity", "loss"]
+    patience: int | None
+    keep_last: int
+    average_last: int
+    max_bad_steps: int
+    log_every: int
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Everything a run is made of: what ``configs/train.yaml`` composes."""
+
+    tag: str
+    seed: int
+    runs: str
+    data: DataConfig
+    model: ModelConfig
+    optim: OptimConfig
+    search: SearchConfig
+    training: TrainingConfig
+
+    @property
+    def run_dir(self) -> Path:
+        """Folder of this run."""
+        return Path(self.runs) / f"{self.tag}_s{self.seed}"
+
+
+# --- parsing ----------------------------------------------------------------------------------------------------------
+
+
+class ConfigError(ValueError):
+    """A configuration key that is unknown, missing, of the wrong type or out of range; the message names it."""
+
+
+def parse(cls: type[Config], tree: Any, path: str = "") -> Config:
+    """Turn a resolved tree of plain values (dicts, lists, numbers, strings) into a dataclass.
+
+    Raises:
+        ConfigError: naming the key, what was found and what is expected. Nothing is converted silently: ``no`` read as
+            False where a language is wanted is an error, an integer is taken for a float, a bool never for a number.
+    """
+    if not isinstance(tree, Mapping):
+        raise ConfigError(f"{path or 'config'}: expected a group of keys, found {tree!r}")
+    hints = typing.get_type_hints(cls)
+    names = [field.name for field in dataclasses.fields(cast(Any, cls))]
+    unknown = [str(key) for key in tree if key not in names]
+    if unknown:
+        raise ConfigError(f"{_join(path, unknown[0])}: unknown key; known here: {', '.join(names)}")
+    missing = [name for name in names if name not in tree]
+    if missing:
+        raise ConfigError(f"{_join(path, missing[0])}: missing")
+    return cls(**{name: _value(hints[name], tree[name], _join(path, name)) for name in names})
+
+
+def to_tree(config: Any) -> Any:
+    """The inverse of :func:`parse`: plain dicts, lists and scalars, ready for YAML."""
+    if dataclasses.is_dataclass(config):
+        return {field.name: to_tree(getattr(config, field.name)) for field in dataclasses.fields(config)}
+    if isinstance(config, tuple):
+        return [to_tree(item) for item in config]
+    return config
+
+
+def _join(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def _value(kind: Any, value: Any, path: str) -> Any:
+    origin = typing.get_origin(kind)
+    if origin in (Union, types.UnionType):
+        return _one_of(typing.get_args(kind), value, path)
+    if origin is Literal:
+        choices = typing.get_args(kind)
+        if value not in choices or isinstance(value, bool):
+            raise ConfigError(f"{path}: expected one of {', '.join(map(str, choices))}, found {value!r}")
+        return value
+    if origin is tuple:
+        item_kind = typing.get_args(kind)[0]
+        items = value if isinstance(value, (list, tuple)) else [value]  # one file needs no brackets
+        return tuple(_value(item_kind, item, f"{path}[{i}]") for i, item in enumerate(items))
+    if dataclasses.is_dataclass(kind):
+        return parse(cast(type[Any], kind), value, path)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        hint = " (write it in quotes)" if kind is str else ""
+        raise ConfigError(f"{path}: expected {kind.__name__}, found {value!r}{hint}")
+    return value
+
+
+def _one_of(kinds: tuple[Any, ...], value: Any, path: str) -> Any:
+    """A union: null, or dataclasses told apart by their Literal field, or plain types tried in turn."""
+    if value is None and type(None) in kinds:
+        return None
+    kinds = tuple(kind for kind in kinds if kind is not type(None))
+    if len(kinds) == 1:
+        return _value(kinds[0], value, path)
+    if isinstance(value, Mapping):
+        groups = [kind for kind in kinds if dataclasses.is_dataclass(kind)]
+        for key in ("name", "kind"):
+            allowed = {kind: typing.get_args(typing.get_type_hints(kind).get(key, str)) for kind in groups}
+            if any(allowed.values()):
+                for kind, choices in allowed.items():
+                    if value.get(key) in choices:
+                        return parse(cast(type[Any], kind), value, path)
+                every = ", ".join(str(choice) for choices in allowed.values() for choice in choices)
+                raise ConfigError(f"{path}.{key}: expected one of {every}, found {value.get(key)!r}")
+        if len(groups) == 1:
+            return parse(cast(type[Any], groups[0]), value, path)
+    plain = [kind for kind in kinds if not dataclasses.is_dataclass(kind)]
+    for kind in plain:
+        try:
+            return _value(kind, value, path)
+        except ConfigError:
+            continue
+    raise ConfigError(f"{path}: found {value!r}, which is none of what is expected here")

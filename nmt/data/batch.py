@@ -1,0 +1,55 @@
+"""A batch of sentence pairs as the models and the loss see it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nmt.tokens import BOS, EOS, PAD
+
+
+class Batch(NamedTuple):
+    """Right-padded rows; ``target_in`` is ``target_out`` shifted right behind BOS, with the same real positions."""
+
+    source: Tensor  # [batch, src_len] int64, each row ends in EOS
+    source_lengths: Tensor  # [batch] int64, EOS included
+    target_in: Tensor  # [batch, tgt_len] int64, BOS first
+    target_out: Tensor  # [batch, tgt_len] int64, EOS last
+    target_lengths: Tensor  # [batch] int64, real positions of target_out (EOS included)
+    indices: Tensor  # [batch] int64, position of each pair in its split
+
+    @property
+    def target_mask(self) -> Tensor:
+        """[batch, tgt_len] bool, True where ``target_out`` is a real token."""
+        positions = torch.arange(self.target_out.size(1), device=self.target_out.device)
+        return positions < self.target_lengths[:, None]
+
+    def to(self, device: torch.device | str) -> "Batch":
+        """The same batch on another device."""
+        return Batch(*(tensor.to(device, non_blocking=True) for tensor in self))
+
+
+def pad_rows(rows: Sequence[Sequence[int] | np.ndarray]) -> tuple[Tensor, Tensor]:
+    """Right-pad rows of ids with PAD: ([batch, longest] int64, [batch] int64 lengths)."""
+    lengths = [len(row) for row in rows]
+    padded = np.full((len(rows), max(lengths, default=0)), PAD, dtype=np.int64)
+    for row, ids in enumerate(rows):
+        padded[row, : lengths[row]] = ids
+    return torch.from_numpy(padded), torch.tensor(lengths, dtype=torch.int64)
+
+
+def encode_source(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+    """Subword ids of source sentences (no EOS) as the encoder takes them: EOS appended, padded."""
+    return pad_rows([[*row, EOS] for row in rows])
+
+
+def collate(
+    sources: Sequence[Sequence[int] | np.ndarray], targets: Sequence[Sequence[int] | np.ndarray], indices: Sequence[int]
+) -> Batch:
+    """Make a batch of pairs; ``sources`` and ``targets`` both end in EOS already (as the prepared data stores them)."""
+    source, source_lengths = pad_rows(sources)
+    target_out, target_lengths = pad_rows(targets)
+    target_in, _ = pad_rows([[BOS, *row[:-1]] for row in targets])
+    return Batch(source, source_lengths, target_in, target_out, target_lengths, torch.tensor(list(indices)))

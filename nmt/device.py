@@ -1,0 +1,51 @@
+"""Where to compute and in which number format: devices, ``precision: auto``, autocast."""
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Literal
+
+import torch
+
+Precision = Literal["fp32", "bf16"]
+
+
+def resolve_device(name: str) -> torch.device:
+    """``auto`` is the first GPU if there is one, else the CPU.
+
+    Raises:
+        ValueError: the name is no device, or this machine does not have it.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise ValueError(f"device: expected auto, cpu, cuda or cuda:N, found {name!r}") from error
+    if device.type == "cuda" and (not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()):
+        raise ValueError(f"device: {name} asked for, but this machine has {torch.cuda.device_count()} CUDA devices")
+    return device
+
+
+def has_bf16(device: torch.device) -> bool:
+    """Whether the hardware multiplies bfloat16 matrices itself (emulation is slower than float32)."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_capability(device) >= (8, 0)
+    capabilities = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
+    return any(bool(capabilities.get(name)) for name in ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16"))
+
+
+def resolve_precision(name: str, device: torch.device) -> Precision:
+    """``auto`` is bf16 where :func:`has_bf16`, else fp32; the other names stand for themselves."""
+    if name == "auto":
+        return "bf16" if has_bf16(device) else "fp32"
+    if name == "bf16":
+        return "bf16"
+    if name == "fp32":
+        return "fp32"
+    raise ValueError(f"precision: expected auto, fp32 or bf16, found {name!r}")
+
+
+def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[object]:
+    """Context in which matrix products run in ``precision``; parameters stay float32."""
+    if precision == "fp32":
+        return nullcontext()
+    return torch.autocast(device.type, dtype=torch.bfloat16)
