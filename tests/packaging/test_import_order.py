@@ -19,6 +19,7 @@ LAYERS = [
     {"models", "data"},
     {"device", "cli"},
     {"config"},
+    {"parse"},
     {"tokens"},
 ]
 COMMANDS = {"train", "prepare", "translate", "score", "evaluate", "compare", "diagnose", "benchmark", "export"}
