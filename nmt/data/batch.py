@@ -51,5 +51,14 @@ def collate(
     """Make a batch of pairs; ``sources`` and ``targets`` both end in EOS already (as the prepared data stores them)."""
     source, source_lengths = pad_rows(sources)
     target_out, target_lengths = pad_rows(targets)
-    target_in, _ = pad_rows([[BOS, *row[:-1]] for row in targets])
-    return Batch(source, source_lengths, target_in, target_out, target_lengths, torch.tensor(list(indices)))
+    target_in = shift_right(target_out, target_lengths)
+    positions = torch.tensor(list(indices), dtype=torch.int64)
+    return Batch(source, source_lengths, target_in, target_out, target_lengths, positions)
+
+
+def shift_right(target_out: Tensor, target_lengths: Tensor) -> Tensor:
+    """``target_in`` of a padded ``target_out`` [batch, tgt_len]: BOS, then every token but the row's last (its EOS)."""
+    target_in = target_out.roll(1, dims=1)
+    target_in[:, :1] = BOS
+    positions = torch.arange(target_out.size(1), device=target_out.device)
+    return target_in.masked_fill_(positions >= target_lengths[:, None], PAD)

@@ -1,0 +1,131 @@
+"""Evaluations of runs, on disk: where they lie, how they are written, and whether they are still true.
+
+An evaluation is a folder, ``<run>/evaluation/<split>_beam5/``: ``hypotheses.txt``, ``references.txt`` (untouched) and
+``sources.txt``, line by line, so that anybody's ``sacrebleu references.txt -i hypotheses.txt`` gives the same figures,
+and ``metrics.json``, which is written last: where it stands, the evaluation is whole.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from nmt.analysis.evaluation import Evaluation, ParallelText, evaluate, split_of, usable_split, weights_digest
+from nmt.checkpoint import load, load_config, resolve
+from nmt.cli import default_search
+from nmt.config import SearchConfig, to_tree
+from nmt.device import resolve_precision
+
+METRICS_FILE = "metrics.json"
+HYPOTHESES_FILE = "hypotheses.txt"
+REFERENCES_FILE = "references.txt"
+SOURCES_FILE = "sources.txt"
+
+
+class Evaluated(NamedTuple):
+    """An evaluation on disk."""
+
+    folder: Path
+    metrics: dict[str, Any]
+
+
+def evaluate_run(
+    path: Path,
+    split: str | ParallelText,
+    search: SearchConfig,
+    device: torch.device,
+    precision: str | None,
+    log: Callable[[str], None],
+    output: Path | None = None,
+) -> Evaluated:
+    """Evaluate a run's best checkpoint, or the checkpoint at ``path``, and write the result.
+
+    Args:
+        path: a run folder or a checkpoint folder.
+        split: ``test`` or ``validation`` of the data the run was trained on, or text of one's own.
+        search: how to translate.
+        device: where to compute.
+        precision: auto, fp32 or bf16; None is what the run was trained with.
+        log: takes progress for people.
+        output: the folder to write; None is the usual one (:func:`evaluation_folder`).
+    """
+    checkpoint = load(path, device)
+    text = split_of(checkpoint.config.data, split, log) if isinstance(split, str) else split
+    numbers = resolve_precision(precision or checkpoint.config.training.precision, device)
+    log(f"{checkpoint.path}: translating {len(text.sources)} sentences ({text.name}), {device}, {numbers}")
+    evaluation = evaluate(checkpoint, text, search, device, numbers)
+    folder = output or evaluation_folder(path, text.name, search)
+    write(evaluation, folder)
+    return Evaluated(folder, evaluation.metrics)
+
+
+def find_evaluation(path: Path, split: str, search: SearchConfig) -> Evaluated | None:
+    """The evaluation of a run that :func:`evaluate_run` has written, if it is of the model that is there now."""
+    folder = evaluation_folder(path, usable_split(load_config(resolve(path)).data, split), search)
+    metrics = read_metrics(folder)
+    if metrics is None or metrics.get("weights_sha256") != weights_digest(resolve(path)):
+        return None
+    return Evaluated(folder, metrics)
+
+
+def evaluation_folder(path: Path, split: str, search: SearchConfig) -> Path:
+    """Where an evaluation lies: ``<run>/evaluation/<split>_beam<k>``, plus what else is not as usual.
+
+    Args:
+        path: a run folder, whose best checkpoint is meant, or a checkpoint folder, whose name then goes into the name.
+        split: name of the text.
+        search: options that differ from ``configs/search/beam.yaml`` and can change a translation are in the name.
+    """
+    name = f"{split}_beam{search.beam_size}"
+    usual = to_tree(default_search())
+    for key, value in to_tree(search).items():
+        if key not in ("beam_size", "batch_tokens") and value != usual[key]:
+            name += f"_{key}={value}"
+    checkpoint = resolve(path)
+    if checkpoint.parent.name != "checkpoints":  # a copy, away from its run
+        return checkpoint / "evaluation" / name
+    run = checkpoint.parent.parent
+    return run / "evaluation" / (name if path.resolve() == run.resolve() else f"{name}_{checkpoint.name}")
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def write(evaluation: Evaluation, folder: Path) -> None:
+    """Write the four files, each whole or not at all, ``metrics.json`` last."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / METRICS_FILE).unlink(missing_ok=True)
+    for name, lines in (
+        (SOURCES_FILE, evaluation.text.sources),
+        (REFERENCES_FILE, evaluation.text.references),
+        (HYPOTHESES_FILE, evaluation.hypotheses),
+    ):
+        write_text(folder / name, "".join(f"{line}\n" for line in lines))
+    write_text(folder / METRICS_FILE, json.dumps(evaluation.metrics, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file under a temporary name, then rename it: no reader ever sees half of it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(temporary, path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def read_metrics(folder: Path) -> dict[str, Any] | None:
+    """The figures of an evaluation, or None where there is no (whole) one."""
+    try:
+        text = (folder / METRICS_FILE).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    try:
+        metrics: dict[str, Any] = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{folder / METRICS_FILE}: damaged ({error}); delete it and evaluate again") from error
+    return metrics

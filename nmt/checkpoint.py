@@ -1,0 +1,307 @@
+"""Checkpoints: folders that describe themselves, written whole or not at all.
+
+    checkpoints/step_000500/   model.safetensors, config.yaml, tokenizer.model (or source.model + target.model),
+                               training.pt (what resuming needs; plain types and tensors)
+    checkpoints/average/       the same without training.pt: the mean of the newest checkpoints at the end of a run
+    checkpoints/last, best     links to one of them
+
+A checkpoint is written under a temporary name, fsynced and renamed, so that a folder with a final name is complete.
+"""
+
+import errno
+import io
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import safetensors
+import safetensors.torch
+import torch
+import yaml
+from torch import Tensor, nn
+
+from nmt.config import TrainConfig, parse, to_tree
+from nmt.data.tokenizer import TokenizerPair
+from nmt.models import build
+from nmt.models.base import TranslationModel
+
+Value = TypeVar("Value")
+
+MODEL_FILE = "model.safetensors"
+CONFIG_FILE = "config.yaml"
+TRAINING_FILE = "training.pt"
+AVERAGE = "average"
+TEMPORARY = ".writing_"
+DELETING = ".deleting_"
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that is missing, incomplete or damaged; the message names the file."""
+
+
+class Checkpoint(NamedTuple):
+    """All that is needed to translate."""
+
+    model: TranslationModel  # in eval mode
+    tokenizers: TokenizerPair
+    config: TrainConfig
+    path: Path
+    step: int  # updates made
+
+
+def step_folder(checkpoints: Path, step: int) -> Path:
+    """Where the checkpoint of an update lies."""
+    return checkpoints / f"step_{step:06d}"
+
+
+def step_of(folder: Path) -> int:
+    """The inverse of :func:`step_folder`."""
+    return int(folder.name.removeprefix("step_"))
+
+
+def step_folders(checkpoints: Path) -> list[Path]:
+    """The checkpoints of updates, oldest first (``average`` and the links are not among them)."""
+    found = [path for path in checkpoints.glob("step_*") if path.is_dir() and path.name[5:].isdigit()]
+    return sorted(found, key=step_of)
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def save(
+    folder: Path,
+    weights: Mapping[str, Tensor],
+    tokenizers: TokenizerPair,
+    config: TrainConfig,
+    step: int,
+    training: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a checkpoint; one of the same name is replaced after the new one is safe.
+
+    Raises:
+        OSError: nothing was written (a full disk, say). The temporary folder is gone and every older checkpoint intact.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = folder.parent / f"{TEMPORARY}{folder.name}"
+    shutil.rmtree(temporary, ignore_errors=True)
+    try:
+        temporary.mkdir()
+        tokenizers.save(temporary)
+        tree = yaml.safe_dump(to_tree(config), sort_keys=False, allow_unicode=True)
+        (temporary / CONFIG_FILE).write_text(tree, encoding="utf-8")
+        (temporary / MODEL_FILE).write_bytes(
+            _model_bytes(weights, {"step": str(step), "tokenizers": tokenizers.digest})
+        )
+        if training is not None:
+            buffer = io.BytesIO()
+            torch.save(dict(training), buffer)
+            (temporary / TRAINING_FILE).write_bytes(buffer.getbuffer())
+        for path in (*temporary.iterdir(), temporary):
+            _fsync(path)
+        _replace(temporary, folder)
+    except OSError as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        message = f"checkpoint not written ({reason}); older checkpoints are intact"
+        raise OSError(error.errno or errno.EIO, message, str(folder)) from error
+
+
+def _model_bytes(weights: Mapping[str, Tensor], facts: dict[str, str]) -> bytes:
+    """Safetensors of the weights, each tensor once: a tied one is stored under its first name, the others noted."""
+    stored: dict[str, Tensor] = {}
+    names: dict[tuple[Any, ...], str] = {}
+    ties: dict[str, str] = {}
+    for name, tensor in weights.items():
+        key = (tensor.device, tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype)
+        if tensor.numel() and key in names:
+            ties[name] = names[key]
+        else:
+            names[key] = name
+            stored[name] = tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+    data: bytes = safetensors.torch.save(stored, {**facts, "ties": json.dumps(ties)})
+    return data
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _replace(temporary: Path, folder: Path) -> None:
+    """Rename a folder to its final name, where one may stand already."""
+    old = folder.parent / f"{TEMPORARY}old_{folder.name}"
+    if folder.exists():
+        shutil.rmtree(old, ignore_errors=True)
+        os.rename(folder, old)
+    os.rename(temporary, folder)
+    _fsync(folder.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def link(checkpoints: Path, name: str, folder: Path) -> None:
+    """Point ``name`` (``last`` or ``best``) at a checkpoint beside it, atomically.
+
+    A symbolic link, or a one-line text file on a file system that has none.
+    """
+    temporary = checkpoints / f"{TEMPORARY}{name}"
+    temporary.unlink(missing_ok=True)
+    try:
+        temporary.symlink_to(folder.name)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
+            raise
+        temporary.write_text(folder.name + "\n", encoding="utf-8")
+    os.replace(temporary, checkpoints / name)
+    _fsync(checkpoints)
+
+
+def remove(folder: Path) -> None:
+    """Delete a checkpoint so that what a kill leaves half-deleted does not pass for one."""
+    doomed = folder.parent / f"{DELETING}{folder.name}"
+    os.rename(folder, doomed)
+    shutil.rmtree(doomed)
+
+
+def clean_up(checkpoints: Path) -> None:
+    """Remove what a killed process left half-written. Only for the process that holds the run's lock."""
+    for path in (*checkpoints.glob(f"{TEMPORARY}*"), *checkpoints.glob(f"{DELETING}*")):
+        old_name = path.name.removeprefix(f"{TEMPORARY}old_")
+        if old_name != path.name and not (checkpoints / old_name).exists():
+            os.rename(path, checkpoints / old_name)  # killed between the two renames of _replace
+        elif path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def resolve(path: Path | str) -> Path:
+    """The checkpoint folder that a path means: itself, or a run's ``checkpoints/best``, else ``checkpoints/last``.
+
+    Raises:
+        CheckpointError: there is none.
+    """
+    path = Path(path)
+    if path.is_file() and path.parent.name == "checkpoints":  # a link on a file system without links
+        path = path.parent / path.read_text(encoding="utf-8").strip()
+    if (path / MODEL_FILE).is_file():
+        return path
+    checkpoints = path / "checkpoints" if (path / "checkpoints").is_dir() else path
+    for name in ("best", "last"):
+        target = follow(checkpoints, name)
+        if target is not None and (target / MODEL_FILE).is_file():
+            return target
+    if not path.exists():
+        raise CheckpointError(f"{path}: no such checkpoint or run folder")
+    raise CheckpointError(
+        f"{path}: no checkpoint here (expected {MODEL_FILE}, or checkpoints/best or checkpoints/last)"
+    )
+
+
+def follow(checkpoints: Path, name: str) -> Path | None:
+    """The folder a link written by :func:`link` points to, or None."""
+    path = checkpoints / name
+    if path.is_symlink():
+        return checkpoints / os.readlink(path)
+    if path.is_file():
+        return checkpoints / path.read_text(encoding="utf-8").strip()
+    return path if path.is_dir() else None  # a copy that followed the link
+
+
+def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
+    """Load a checkpoint folder, or a run folder's best checkpoint. Works wherever it was trained.
+
+    Raises:
+        CheckpointError: nothing there, or a file is damaged.
+    """
+    folder = resolve(path)
+    config = load_config(folder)
+    tokenizers = _guard(folder, "tokenizer", lambda: TokenizerPair.load(folder))
+    weights, facts = load_weights(folder)
+    if facts.get("tokenizers") != tokenizers.digest:
+        raise CheckpointError(f"{folder}: the tokenizer is not the one this model was trained with")
+    model = build(config.model, tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size, config.seed)
+    load_into(model, weights, folder)
+    return Checkpoint(model.to(device).eval(), tokenizers, config, folder, int(facts["step"]))
+
+
+def load_config(folder: Path) -> TrainConfig:
+    """The configuration stored in a checkpoint."""
+    return _guard(
+        folder,
+        CONFIG_FILE,
+        lambda: parse(TrainConfig, yaml.safe_load((folder / CONFIG_FILE).read_text(encoding="utf-8"))),
+    )
+
+
+def load_weights(folder: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Weights on the CPU under every name they have, and the facts stored with them (step, tokenizers' digest)."""
+
+    def read() -> tuple[dict[str, Tensor], dict[str, str]]:
+        with safetensors.safe_open(folder / MODEL_FILE, framework="pt") as file:
+            facts = file.metadata() or {}
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+        int(facts["step"])
+        weights.update({name: weights[first] for name, first in json.loads(facts["ties"]).items()})
+        return weights, facts
+
+    return _guard(folder, MODEL_FILE, read)
+
+
+def load_into(model: nn.Module, weights: Mapping[str, Tensor], folder: Path) -> None:
+    """Copy weights into a model that must have exactly these.
+
+    Raises:
+        CheckpointError: names or shapes differ.
+    """
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        raise CheckpointError(f"{folder / MODEL_FILE}: does not fit the model of its {CONFIG_FILE}: {error}") from error
+
+
+def load_training(folder: Path) -> dict[str, Any]:
+    """What resuming needs, from ``training.pt``; tensors on the CPU. Reads data only, never code."""
+    state = _guard(
+        folder, TRAINING_FILE, lambda: torch.load(folder / TRAINING_FILE, map_location="cpu", weights_only=True)
+    )
+    if not isinstance(state, dict):
+        raise CheckpointError(f"{folder / TRAINING_FILE}: damaged")
+    return state
+
+
+def _guard(folder: Path, name: str, read: Callable[[], Value]) -> Value:
+    """Read a part of a checkpoint; whatever goes wrong with its bytes becomes a CheckpointError naming it."""
+    try:
+        return read()
+    except MemoryError:
+        raise
+    except Exception as error:  # each library has its own family for a damaged file: Runtime, EOF, Unpickling, ...
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise CheckpointError(f"{folder / name}: missing or damaged ({reason})") from error
+
+
+# --- averaging --------------------------------------------------------------------------------------------------------
+
+
+def average(folders: Sequence[Path]) -> dict[str, Tensor]:
+    """Mean of the weights of several checkpoints of one run, summed in float64; integer buffers are the last one's."""
+    total: dict[str, Tensor] = {}
+    for folder in folders:
+        weights, _ = load_weights(folder)
+        for name, tensor in weights.items():
+            if not tensor.is_floating_point():
+                total[name] = tensor
+            elif name in total:
+                total[name] += tensor
+            else:
+                total[name] = tensor.double()
+    return {n: t / len(folders) if t.is_floating_point() else t for n, t in total.items()}

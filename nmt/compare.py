@@ -1,0 +1,133 @@
+"""Set runs side by side: one table, intervals, significance tests.
+
+    python -m nmt.compare runs/*
+    python -m nmt.compare runs/a_s1 runs/b_s1 --baseline runs/a_s1 --output report.md
+
+A run that has no evaluation yet, or one of an older checkpoint, is evaluated first.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from nmt.analysis.evaluated_runs import evaluate_run, find_evaluation, write_text
+from nmt.analysis.report import RunFigures, by_text, comparison_report, significance
+from nmt.checkpoint import CheckpointError, resolve
+from nmt.cli import add_device_arguments, add_search_arguments, run, search_config
+from nmt.device import resolve_device
+
+
+def parser() -> argparse.ArgumentParser:
+    """Command line of ``nmt.compare``."""
+    parser = argparse.ArgumentParser(
+        prog="nmt.compare", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("runs", nargs="+", metavar="RUN", help="run folders (or checkpoint folders)")
+    add(
+        "--split",
+        choices=["test", "validation"],
+        default="test",
+        help="of the data each run was trained on (default: %(default)s; validation where there is no test split)",
+    )
+    add("--no-evaluate", action="store_true", help="only use evaluations that are there")
+    add("--baseline", metavar="RUN", help="test the others against this one (default: the best by BLEU)")
+    add(
+        "--test",
+        choices=["randomization", "bootstrap"],
+        default="randomization",
+        help="paired test: approximate randomisation or paired bootstrap resampling (default: %(default)s)",
+    )
+    add("--output", type=Path, metavar="FILE", help="also write the report here: .md, or .json with every figure")
+    add_search_arguments(parser)
+    add_device_arguments(parser)
+    return parser
+
+
+def main() -> None:
+    arguments = parser().parse_args()
+    if arguments.output is not None and arguments.output.suffix not in (".md", ".json"):
+        raise ValueError(f"--output {arguments.output}: expected a name that ends in .md or .json")
+    names = _names(arguments.runs)
+    if arguments.baseline is not None and _plain(arguments.baseline) not in names:
+        raise ValueError(f"--baseline {arguments.baseline}: none of the runs; they are {', '.join(names)}")
+    runs = [_figures(Path(path), name, arguments) for path, name in names.items()]
+    if not any(figures.metrics for figures in runs):
+        raise ValueError("no run with an evaluation: nothing to compare")
+    baseline = None if arguments.baseline is None else names[_plain(arguments.baseline)]
+    report = comparison_report(runs, baseline, arguments.test)
+    print(report)
+    if arguments.output is not None:
+        tree = _tree(runs, baseline, arguments)
+        is_json = arguments.output.suffix == ".json"
+        text = json.dumps(tree, indent=2, ensure_ascii=False) if is_json else report
+        write_text(arguments.output, text + "\n")
+
+
+def _names(paths: list[str]) -> dict[str, str]:
+    """Path -> what to call it: the folder's name, or the whole path where two runs share a name. Others are skipped.
+
+    Raises:
+        ValueError: none of the paths is a run.
+    """
+    found = []
+    for path in dict.fromkeys(map(_plain, paths)):
+        try:
+            resolve(path)
+            found.append(path)
+        except CheckpointError as error:
+            _say(f"skipped: {error}")
+    if not found:
+        raise ValueError("none of these is a run with a checkpoint: " + ", ".join(paths))
+    names = [_short(Path(path)) for path in found]
+    return {path: name if names.count(name) == 1 else path for path, name in zip(found, names, strict=True)}
+
+
+def _short(path: Path) -> str:
+    return f"{path.parent.parent.name}/{path.name}" if path.parent.name == "checkpoints" else path.resolve().name
+
+
+def _plain(path: str) -> str:
+    return str(Path(path))  # without a slash at the end
+
+
+def _figures(path: Path, name: str, arguments: argparse.Namespace) -> RunFigures:
+    """Everything about a run; it is evaluated if need be and allowed."""
+    summary: dict[str, Any] = {}
+    if (path / "summary.json").is_file():
+        summary = json.loads((path / "summary.json").read_text(encoding="utf-8"))
+    search = search_config(arguments)
+    done = find_evaluation(path, arguments.split, search)
+    if done is None and arguments.no_evaluate:
+        options = f"--checkpoint {path} --split {arguments.split} --beam-size {search.beam_size}"
+        _say(f"{name}: not evaluated; run: python -m nmt.evaluate {options}")
+    elif done is None:
+        device = resolve_device(arguments.device)
+        done = evaluate_run(path, arguments.split, search, device, arguments.precision, _say)
+    return RunFigures(name, summary, done.metrics if done else None, done.folder if done else None)
+
+
+def _tree(runs: list[RunFigures], baseline: str | None, arguments: argparse.Namespace) -> dict[str, Any]:
+    """The report as plain values."""
+    groups = [group for group in by_text(runs) if len(group) > 1]
+    return {
+        "runs": [{"name": figures.name, "summary": figures.summary, "metrics": figures.metrics} for figures in runs],
+        "test": arguments.test,
+        "significance": [
+            {
+                metric: {"signature": done.signature, "results": [result._asdict() for result in done.results]}
+                for metric, done in significance(group, baseline, arguments.test).items()
+            }
+            for group in groups
+        ],
+    }
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,227 @@
+"""Prepared data: made once from a configuration, cached under a fingerprint of all that went into it, memory-mapped.
+
+:func:`prepare` is the one way from a data configuration to ids; ``nmt.prepare`` and ``nmt.train`` both call it.
+"""
+
+import errno
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import nmt
+from nmt.config import ConfigError, DataConfig, DemoData, FilesData, HubData, to_tree
+from nmt.data.corpus import Corpus, DataError, Reader, TextPair
+from nmt.data.preparation import build
+from nmt.data.report import table
+from nmt.data.staging import claim, publish
+from nmt.data.store import PairDataset
+from nmt.data.tokenizer import TokenizerPair, check_tokenizer_config
+
+__all__ = ["PairDataset", "PreparedData", "fingerprint", "open_prepared", "prepare"]
+
+FORMAT = 1
+"""Version of the prepared form; a change makes every cached folder stale."""
+
+REPORT = "preparation.json"
+
+_IRRELEVANT = {"name", "cache", "timeout"}  # keys that do not change what is prepared
+
+
+@dataclass(frozen=True)
+class PreparedData:
+    """A prepared folder."""
+
+    folder: Path
+    fingerprint: str
+    tokenizers: TokenizerPair
+    train: PairDataset
+    validation: PairDataset
+    test: PairDataset | None
+    report: dict[str, Any]
+    """Counts read, kept and dropped by reason, overlap of held-out splits with training, hashes, versions."""
+
+
+def prepare(config: DataConfig, log: Callable[[str], None]) -> PreparedData:
+    """Prepare the data, or open what an earlier call prepared.
+
+    The folder appears whole or not at all; a second process that wants the same waits for the first.
+
+    Args:
+        config: what to prepare; ``config.cache`` is where.
+        log: takes lines of progress and the final table.
+
+    Raises:
+        ConfigError: a value out of range.
+        DataError: text that cannot be read or used, a Hub that cannot be reached, an impossible vocabulary.
+        OSError: the disk is full or not writable.
+    """
+    check_config(config)
+    corpus = _open_corpus(config, log)
+    key = fingerprint(config, corpus)
+    target = Path(config.cache).expanduser() / f"{config.name}-{key[:16]}"
+    if (found := _open_cached(target, log)) is not None:
+        return found
+    with claim(target, log) as building:
+        if (found := _open_cached(target, log)) is not None:  # made by the process we waited for
+            return found
+        shutil.rmtree(target, ignore_errors=True)
+        try:
+            report = {"format": FORMAT, "fingerprint": key, "name": config.name} | build(config, corpus, building, log)
+            _seal(building, report)
+            publish(building, target)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise
+            message = f"cannot write the prepared data in {config.cache} ({error.strerror}); nothing of it was kept"
+            raise OSError(error.errno, message) from error
+        finally:
+            corpus.close()
+    prepared = open_prepared(target)
+    for line in table(prepared.report):
+        log(line)
+    log(f"prepared data: {target}")
+    return prepared
+
+
+def open_prepared(folder: Path) -> PreparedData:
+    """Open a prepared folder.
+
+    Raises:
+        DataError: it is damaged: a file is missing or has another size than when it was written.
+    """
+    try:
+        report = json.loads((folder / REPORT).read_text(encoding="utf-8"))
+        for name, size in report["sizes"].items():
+            if (folder / name).stat().st_size != size:
+                raise DataError(f"{folder / name}: has {(folder / name).stat().st_size:,} bytes, expected {size:,}")
+    except (OSError, ValueError, KeyError) as error:
+        raise DataError(f"prepared data is damaged: {error}; remove {folder} and prepare again") from None
+    tokenizers = TokenizerPair.load(folder)
+    if tokenizers.digest != report["vocabulary"]["sha256"]:
+        raise DataError(f"{folder}: its tokenizer is not the one the data was encoded with; remove it, prepare again")
+    sizes = (tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size)
+    splits = {name: PairDataset(folder, name, sizes) for name in report["splits"]}
+    return PreparedData(
+        folder, report["fingerprint"], tokenizers, splits["train"], splits["validation"], splits.get("test"), report
+    )
+
+
+def _open_cached(target: Path, log: Callable[[str], None]) -> PreparedData | None:
+    if not target.exists():
+        return None
+    try:
+        prepared = open_prepared(target)
+    except DataError as error:
+        log(f"{error}: preparing again")
+        return None
+    log(f"prepared data: {target} (cached)")
+    return prepared
+
+
+def _seal(folder: Path, report: dict[str, Any]) -> None:
+    """Write the report, last: with the versions and the size of every file."""
+    import sentencepiece
+
+    report["versions"] = {"nmt": nmt.__version__, "sentencepiece": sentencepiece.__version__}
+    report["sizes"] = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
+    (folder / REPORT).write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+# --- what goes in -----------------------------------------------------------------------------------------------------
+
+
+def check_config(config: DataConfig) -> None:
+    """Refuse what cannot work before anything is read.
+
+    Raises:
+        ConfigError: naming the key.
+    """
+    if config.source == config.target:
+        raise ConfigError(f"data.target: is {config.target!r} like data.source; two languages are wanted")
+    if not config.name or "/" in config.name or config.name.startswith("."):
+        raise ConfigError(f"data.name: names a folder, so it cannot be {config.name!r}")
+    if config.max_length < 2:
+        raise ConfigError(f"data.max_length: counts subwords with EOS, so 2 is the least; found {config.max_length}")
+    if not isinstance(config, DemoData) and config.max_pairs is not None and config.max_pairs < 1:
+        raise ConfigError(f"data.max_pairs: expected 1 or more, or null, found {config.max_pairs}")
+    check_tokenizer_config(config.tokenizer)
+
+
+def _open_corpus(config: DataConfig, log: Callable[[str], None]) -> Corpus:
+    """Find the text; nothing is read yet but the names and sizes of files."""
+    if isinstance(config, DemoData):
+        return _open_demo(config)
+    if isinstance(config, FilesData):
+        from nmt.data.files import open_files
+
+        return open_files(config)
+    if config.folder is not None:
+        from nmt.data.files import open_folder
+
+        return open_folder(config)
+    from nmt.data.hub import open_hub
+
+    return open_hub(config, log)
+
+
+def _open_demo(config: DemoData) -> Corpus:
+    from nmt.data.demo import DemoPair, generate, pharaoh
+
+    made: dict[str, list[DemoPair]] = {}
+
+    def read(split: str) -> Iterator[TextPair]:
+        if not made:
+            made.update(
+                generate(
+                    seed=config.seed,
+                    train_pairs=config.train_pairs,
+                    validation_pairs=config.validation_pairs,
+                    test_pairs=config.test_pairs,
+                    word_order=config.word_order,
+                    min_words=config.min_words,
+                    max_words=config.max_words,
+                    mean_words=config.mean_words,
+                )
+            )
+        return (TextPair(pair.source, pair.target, pharaoh(pair.alignment)) for pair in made[split])
+
+    splits: dict[str, Reader] = {split: partial(read, split) for split in ("train", "validation", "test")}
+    return Corpus(splits, {"grammar": _grammar_hash()})
+
+
+def _grammar_hash() -> str:
+    """Hash of the demo's source code: what it generates follows from that and the configuration."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("demo*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def fingerprint(config: DataConfig, corpus: Corpus) -> str:
+    """SHA-256 (hex) of all that decides what is prepared: keys, format, and the identity of what is read.
+
+    Files go by name, size and time of change, not by folder; the Hub by data set, configuration and revision.
+    """
+    tree = {key: value for key, value in to_tree(config).items() if key not in _IRRELEVANT}
+    if isinstance(config, FilesData):
+        tree = {key: value for key, value in tree.items() if key not in ("train", "validation", "test")}
+    elif isinstance(config, HubData):
+        local = ("dataset", "pair", "revision", "column", "splits", "folder", "folder_splits")
+        remote = ("folder", "folder_splits")
+        tree = {key: value for key, value in tree.items() if key not in (remote if config.folder is None else local)}
+    what = {"format": FORMAT, "config": tree, "origin": _identity(corpus)}
+    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+
+
+def _identity(corpus: Corpus) -> dict[str, Any]:
+    files: dict[str, list[str]] = corpus.origin.get("files", {})
+    identity: dict[str, Any] = {key: value for key, value in corpus.origin.items() if key != "files"}
+    for split, paths in files.items():
+        stats = [(Path(path).name, Path(path).stat()) for path in paths]
+        identity[split] = [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats]
+    return identity

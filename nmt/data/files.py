@@ -1,0 +1,152 @@
+"""The user's own text: line-aligned files, TSV and JSON Lines, plain or compressed.
+
+A split is a list of entries read one after the other. An entry is
+
+- a pair ``{source: FILE, target: FILE}``,
+- ``NAME.tsv``: source, one tab, target in every line,
+- ``NAME.jsonl``: an object per line with the two language codes as keys (blank lines are no records),
+- anything else is a prefix: ``corpus/train`` means ``corpus/train.<language>``, plain or with .gz, .xz or .zst behind
+  it. The first that exists in this order is read; the report lists the files.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+
+from nmt.config import FilePair, FilesData, HubData
+from nmt.data.corpus import COMPRESSIONS, Corpus, DataError, Reader, TextPair, read_lines, record_text
+
+Entry = str | FilePair
+
+
+def open_files(config: FilesData) -> Corpus:
+    """The splits of ``data=files``.
+
+    Raises:
+        DataError: a file is missing; the message lists every name tried.
+    """
+    entries: dict[str, Sequence[Entry]] = {"train": config.train, "validation": config.validation}
+    if config.test is not None:
+        entries["test"] = config.test
+    for split, items in entries.items():
+        if not items:
+            raise DataError(f"data.{split}: no files given")
+    return _corpus(entries, config.source, config.target, config.max_pairs)
+
+
+def open_folder(config: HubData) -> Corpus:
+    """The local copy of a public data set: ``<data.folder>/<split>.<language>``, plain or compressed."""
+    assert config.folder is not None
+    folder = Path(config.folder).expanduser()
+    if not folder.is_dir():
+        raise DataError(f"data.folder: {folder}: no such folder")
+    names = config.folder_splits
+    entries: dict[str, Sequence[Entry]] = {
+        split: [str(folder / name)]
+        for split, name in (("train", names.train), ("validation", names.validation), ("test", names.test))
+    }
+    return _corpus(entries, config.source, config.target, config.max_pairs)
+
+
+def split_files(corpus: Corpus) -> list[Path]:
+    """All files a corpus of this module is read from."""
+    return [Path(file) for files in corpus.origin["files"].values() for file in files]
+
+
+def _corpus(entries: dict[str, Sequence[Entry]], source: str, target: str, max_pairs: int | None) -> Corpus:
+    splits: dict[str, Reader] = {}
+    files: dict[str, list[str]] = {}
+    for split, items in entries.items():
+        parts = [_resolve(entry, source, target) for entry in items]
+        files[split] = [str(path) for paths, _ in parts for path in paths]
+        splits[split] = _Chain([read for _, read in parts], max_pairs if split == "train" else None)
+    return Corpus(splits, {"files": files})
+
+
+class _Chain:
+    """Reads parts one after the other, the first ``limit`` pairs of them; all parts are checked to their ends."""
+
+    def __init__(self, parts: list[Reader], limit: int | None) -> None:
+        self._parts = parts
+        self._limit = limit
+
+    def __call__(self) -> Iterator[TextPair]:
+        taken = 0
+        for part in self._parts:
+            for pair in part():
+                # Beyond the limit the files are read on: unequal counts may mean that the first lines do not match.
+                if self._limit is None or taken < self._limit:
+                    taken += 1
+                    yield pair
+
+
+def _resolve(entry: Entry, source: str, target: str) -> tuple[list[Path], Reader]:
+    """The files of an entry, and what reads them."""
+    if isinstance(entry, FilePair):
+        return _pair_of_files(_existing([entry.source]), _existing([entry.target]))
+    path = Path(entry).expanduser()
+    plain = path.with_suffix("") if path.suffix in COMPRESSIONS else path
+    for ending, rows in ((".tsv", _tsv_rows), (".jsonl", _jsonl_rows)):
+        if plain.suffix == ending:
+            return _one_file(_existing([str(path)]), rows, source, target)
+    names = {
+        language: [f"{path}.{language}{ending}" for ending in ("", *COMPRESSIONS)] for language in (source, target)
+    }
+    return _pair_of_files(_existing(names[source]), _existing(names[target]))
+
+
+def _existing(names: Iterable[str]) -> Path:
+    paths = [Path(name).expanduser() for name in names]
+    for path in paths:
+        if path.exists() and not path.is_dir():
+            return path
+    tried = ", ".join(str(path) for path in paths)
+    raise DataError(f"no such file: {tried} (a prefix, a .tsv, a .jsonl or {{source: FILE, target: FILE}} is expected)")
+
+
+def _pair_of_files(source: Path, target: Path) -> tuple[list[Path], Reader]:
+    def read() -> Iterator[TextPair]:
+        sources, targets = read_lines(source), read_lines(target)
+        for number, (left, right) in enumerate(zip_longest(sources, targets)):
+            if left is None or right is None:
+                longer = number + 1 + sum(1 for _ in (targets if left is None else sources))
+                counts = (number, longer) if left is None else (longer, number)
+                raise DataError(
+                    f"{source} has {counts[0]} lines but {target} has {counts[1]}: line n of one must translate line n "
+                    "of the other"
+                )
+            yield TextPair(left, right)
+
+    return [source, target], read
+
+
+def _one_file(
+    path: Path, rows: Callable[[Path, str, str], Iterator[TextPair]], source: str, target: str
+) -> tuple[list[Path], Reader]:
+    return [path], lambda: rows(path, source, target)
+
+
+def _tsv_rows(path: Path, source: str, target: str) -> Iterator[TextPair]:
+    for number, line in enumerate(read_lines(path), 1):
+        fields = line.split("\t") if line else ["", ""]
+        if len(fields) != 2:
+            raise DataError(f"{path}: line {number}: expected {source}<TAB>{target}, found {len(fields)} fields")
+        yield TextPair(*fields)
+
+
+def _jsonl_rows(path: Path, source: str, target: str) -> Iterator[TextPair]:
+    for number, line in enumerate(read_lines(path), 1):
+        if not line.strip():
+            continue
+        where = f"{path}: line {number}"
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise DataError(f"{where}: not JSON: {error.msg} at character {error.pos + 1}") from None
+        if not isinstance(record, dict):
+            raise DataError(f"{where}: expected an object, found {line[:60]!r}")
+        for key in (source, target):
+            if key not in record:
+                raise DataError(f"{where}: no key {key!r}; found {', '.join(map(str, record)) or 'none'}")
+        yield TextPair(*(record_text(record[key], f"{where}: {key!r}") for key in (source, target)))

@@ -1,0 +1,162 @@
+"""How a prepared split lies on disk: flat ids, memory-mapped, and the text beside them.
+
+For a split S and each side X (``source``, ``target``):
+
+    S.X.ids        all rows one after the other, uint16 or int32 by vocabulary size; every row ends in EOS
+    S.X.offsets    int64, rows + 1 of them: row i is ids[offsets[i]:offsets[i + 1]]
+    S.X.txt        the lines as read (validation and test)
+    S.alignment    gold word alignments, a Pharaoh line a pair (demo)
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+import numpy as np
+
+from nmt.data.corpus import DataError
+from nmt.tokens import EOS, PAD
+
+Side = Literal["source", "target"]
+SIDES: tuple[Side, Side] = ("source", "target")
+
+_OFFSET = np.dtype("<i8")
+
+
+def id_type(vocabulary_size: int) -> np.dtype[np.unsignedinteger] | np.dtype[np.signedinteger]:
+    """The narrowest type on disk that holds every id."""
+    return np.dtype("<u2") if vocabulary_size <= 1 << 16 else np.dtype("<i4")
+
+
+class RowWriter:
+    """Appends rows of ids to ``<folder>/<split>.<side>.ids`` and ``.offsets``; nothing is kept in memory."""
+
+    def __init__(self, folder: Path, split: str, side: Side, vocabulary_size: int) -> None:
+        self._type = id_type(vocabulary_size)
+        self._ids: BinaryIO = (folder / f"{split}.{side}.ids").open("wb")
+        self._offsets: BinaryIO = (folder / f"{split}.{side}.offsets").open("wb")
+        self._offsets.write(np.zeros(1, _OFFSET).tobytes())
+        self.tokens = 0
+        """Ids written so far, EOS included."""
+
+    def write(self, rows: Sequence[Sequence[int]]) -> None:
+        """Append rows (without EOS), adding EOS to each."""
+        lengths = np.fromiter((len(row) + 1 for row in rows), _OFFSET, len(rows))
+        ids = np.fromiter(chain.from_iterable((*row, EOS) for row in rows), self._type, int(lengths.sum()))
+        # Through the file object: ndarray.tofile hides a full disk behind an error without errno.
+        self._ids.write(ids.tobytes())
+        self._offsets.write((self.tokens + np.cumsum(lengths)).astype(_OFFSET).tobytes())
+        self.tokens += int(lengths.sum())
+
+    def close(self) -> None:
+        """Flush and close both files."""
+        self._ids.close()
+        self._offsets.close()
+
+
+class Rows:
+    """One side of a split: rows of ids in a memory-mapped file."""
+
+    def __init__(self, folder: Path, split: str, side: Side, vocabulary_size: int) -> None:
+        self._offsets = _map(folder / f"{split}.{side}.offsets", _OFFSET)
+        self._ids = _map(folder / f"{split}.{side}.ids", id_type(vocabulary_size))
+        self.lengths = np.diff(self._offsets).astype(np.int32)  # EOS included
+
+    def __getitem__(self, index: int) -> np.ndarray:
+        return np.asarray(self._ids[self._offsets[index] : self._offsets[index + 1]])
+
+    def padded(self, indices: np.ndarray) -> np.ndarray:
+        """Rows as one right-padded table, [len(indices), longest] int64."""
+        lengths = self.lengths[indices]
+        columns = np.arange(lengths.max(initial=0))
+        real = columns < lengths[:, None]  # [rows, longest]
+        positions = np.where(real, self._offsets[indices][:, None] + columns, 0)
+        return np.where(real, self._ids[positions], PAD).astype(np.int64)
+
+
+def _map(path: Path, dtype: np.dtype[np.generic]) -> np.ndarray:
+    if path.stat().st_size == 0:  # mmap refuses an empty file
+        return np.empty(0, dtype)
+    return np.memmap(path, dtype, "r")
+
+
+class PairDataset:
+    """One prepared split."""
+
+    def __init__(self, folder: Path, name: str, vocabulary_sizes: tuple[int, int]) -> None:
+        self.name = name
+        """``train``, ``validation`` or ``test``."""
+        self.folder = folder
+        self.source = Rows(folder, name, "source", vocabulary_sizes[0])
+        self.target = Rows(folder, name, "target", vocabulary_sizes[1])
+
+    def __len__(self) -> int:
+        return len(self.source.lengths)
+
+    @property
+    def source_lengths(self) -> np.ndarray:
+        """[pairs] int32, subwords of each source, EOS included."""
+        return self.source.lengths
+
+    @property
+    def target_lengths(self) -> np.ndarray:
+        """[pairs] int32, subwords of each target, EOS included."""
+        return self.target.lengths
+
+    def pair(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+        """Ids of source and target of one pair, both ending in EOS."""
+        return self.source[index], self.target[index]
+
+    def sources(self) -> list[str]:
+        """Source lines as read, in the order of the file (validation and test only)."""
+        return read_text(self.folder / f"{self.name}.source.txt")
+
+    def references(self) -> list[str]:
+        """Target lines as read, in the order of the file (validation and test only)."""
+        return read_text(self.folder / f"{self.name}.target.txt")
+
+    def alignments(self) -> list[list[tuple[int, int]]] | None:
+        """Gold word alignments, pairs of 0-based (source word, target word), or None where the data has none."""
+        path = self.folder / f"{self.name}.alignment"
+        return [parse_pharaoh(line) for line in read_text(path)] if path.exists() else None
+
+
+def read_text(path: Path) -> list[str]:
+    """Lines of one of our own text files: exactly what stands between its ``\\n``."""
+    if not path.exists():
+        raise DataError(f"{path}: this split keeps no text")
+    return path.read_bytes().decode("utf-8").split("\n")[:-1]
+
+
+def iter_text(path: Path) -> Iterator[str]:
+    """:func:`read_text`, a line at a time."""
+    with path.open("rb") as stream:
+        for raw in stream:
+            yield raw[:-1].decode("utf-8")
+
+
+def parse_pharaoh(line: str) -> list[tuple[int, int]]:
+    """``0-0 1-2`` as pairs of 0-based word positions (source, target)."""
+    return [(int(i), int(j)) for i, j in re.findall(r"(\d+)-(\d+)", line)]
+
+
+def count_repeats(path: Path) -> int:
+    """How many of the int64 keys in a file repeat an earlier one; the file is sorted in place, not in memory."""
+    if path.stat().st_size == 0:
+        return 0
+    keys = np.memmap(path, np.int64, "r+")
+    keys.sort()
+    repeats = 0
+    for start in range(0, len(keys) - 1, 1 << 20):
+        part = keys[start : start + (1 << 20) + 1]
+        repeats += int(np.count_nonzero(part[1:] == part[:-1]))
+    return repeats
+
+
+def write_lines(stream: BinaryIO, lines: Iterable[str]) -> bytes:
+    """Append lines, each ended by ``\\n``; returns the bytes written, for a hash."""
+    data = "".join(f"{line}\n" for line in lines).encode("utf-8")
+    stream.write(data)
+    return data

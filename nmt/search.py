@@ -1,0 +1,366 @@
+"""The one beam search: models and source ids in, hypotheses out, no text.
+
+Greedy search is beam size 1, an ensemble is a list of models, and the three architectures share every line: the search
+knows ``encode``, ``init_state``, ``step`` and ``project``, and moves rows with ``select_rows`` alone.
+
+A hypothesis y of |y| subwords, **EOS counted**, has the score log p(y | source) / penalty(|y|) with
+
+    gnmt    penalty(n) = ((5 + n) / 6)^alpha      (Wu et al. 2016, equation 14)
+    simple  penalty(n) = n^alpha
+    none    penalty(n) = 1
+
+and p(y | source) of an ensemble is built from the mean of the models' next-token probabilities. PAD and BOS are never
+produced (their probability stays in the normalisation, so that a score is exactly the one that teacher forcing gives),
+EOS not before ``min_length`` subwords.
+
+Every step ranks the 2 x beam best continuations of a sentence. Those that end in EOS and are among the best ``beam``
+of them are finished; the best ``beam`` of the others stay alive, so that a finished hypothesis takes nobody's place.
+A sentence stops at the step after which no live hypothesis can enter its n best any more, whatever follows: a log
+probability only falls, so the best live one is bounded by its present log probability over the most favourable penalty
+it can still reach. The result is therefore the one that searching on to the length limit would give. With beam size 1
+there is no alternative to keep: the sentence ends with its first EOS, which is greedy search.
+
+The limit is ``max_length_a * source length + max_length_b`` subwords (rounded down, EOS counted on both sides, at
+least ``min_length`` + 1). What is still alive there is cut; cut hypotheses are returned, ``finished=False``, only if
+the sentence has no finished one.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple, TypeVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from nmt.config import SearchConfig
+from nmt.models.base import State, TranslationModel
+from nmt.models.memory import Memory, select_rows
+from nmt.tokens import BOS, EOS, PAD
+
+Length = TypeVar("Length", float, Tensor)
+
+
+class Hypothesis(NamedTuple):
+    """One translation of one sentence, in subword ids."""
+
+    tokens: list[int]  # without BOS and EOS
+    score: float  # log_probability / penalty(|y|)
+    log_probability: float  # sum over the tokens, EOS included if finished
+    finished: bool  # ended in EOS; False: cut at the length limit
+    attention: Tensor | None  # [|y|, layers, heads, src_len] float32, the row of EOS included if finished
+
+
+class _Live(NamedTuple):
+    """Hypotheses that can still grow, best first."""
+
+    tokens: Tensor  # [sentences, beams, length]
+    log_probability: Tensor  # [sentences, beams], -inf in a place that no hypothesis takes
+
+
+class _Candidates(NamedTuple):
+    """Continuations of the live hypotheses by one token, best first."""
+
+    log_probability: Tensor  # [sentences, candidates]
+    parents: Tensor  # [sentences, candidates], place of the parent in its beam
+    tokens: Tensor  # [sentences, candidates]
+
+
+class _Finished(NamedTuple):
+    """The n best finished hypotheses so far, best first."""
+
+    tokens: Tensor  # [sentences, n, length], EOS and padding behind it included
+    lengths: Tensor  # [sentences, n], EOS counted
+    log_probability: Tensor  # [sentences, n], -inf in a place that no hypothesis takes
+    score: Tensor  # [sentences, n], likewise
+
+
+class _Frontier(NamedTuple):
+    """Where the search of every unfinished sentence stands; a tree for ``select_rows``."""
+
+    sentence: Tensor  # [sentences], its row in the batch
+    limit: Tensor  # [sentences]
+    live: _Live
+    finished: _Finished
+
+
+def length_penalty(length: Length, config: SearchConfig) -> Length:
+    """The divisor of the log probability of a hypothesis of ``length`` subwords, EOS counted (see the module)."""
+    base = {"gnmt": (5 + length) / 6, "simple": length, "none": length**0}[config.length_penalty]
+    penalty: Length = base**config.alpha
+    return penalty
+
+
+def length_limit(source_lengths: Tensor, config: SearchConfig) -> Tensor:
+    """Most subwords (EOS counted) that translations of sources of these lengths (EOS counted) may have, int64."""
+    limit = (config.max_length_a * source_lengths.double() + config.max_length_b).long()
+    return limit.clamp(min=config.min_length + 1)
+
+
+def check(config: SearchConfig, n_best: int = 1) -> None:
+    """Refuse options that make no sense.
+
+    Raises:
+        ValueError: naming the option.
+    """
+    if config.beam_size < 1:
+        raise ValueError(f"beam size (--beam-size, search.beam_size): expected 1 or more, found {config.beam_size}")
+    if not 1 <= n_best <= config.beam_size:
+        raise ValueError(
+            f"n-best (--n-best): expected 1 to the beam size, {config.beam_size}, found {n_best}; raise --beam-size"
+        )
+    for name in ("min_length", "max_length_a", "max_length_b"):
+        value = getattr(config, name)
+        if not 0 <= value < math.inf:
+            raise ValueError(f"{name} (--{name.replace('_', '-')}, search.{name}): expected 0 or more, found {value}")
+    if not math.isfinite(config.alpha):
+        raise ValueError(f"alpha (--alpha, search.alpha): expected a number, found {config.alpha}")
+    if config.batch_tokens < 1:
+        raise ValueError(
+            f"batch tokens (--batch-tokens, search.batch_tokens): expected 1 or more, found {config.batch_tokens}"
+        )
+
+
+def search(
+    models: Sequence[TranslationModel],
+    source: Tensor,
+    source_lengths: Tensor,
+    config: SearchConfig,
+    n_best: int = 1,
+    with_attention: bool = False,
+) -> list[list[Hypothesis]]:
+    """Translate one batch of sentences.
+
+    Args:
+        models: one, or an ensemble over one target vocabulary; they are put into eval mode meanwhile.
+        source: [batch, src_len] int64, as ``encode`` takes it, on the models' device.
+        source_lengths: [batch] int64.
+        config: beam size, length penalty, limits (``batch_tokens`` is the caller's business).
+        n_best: entries wanted for each sentence.
+        with_attention: also read off the weights of the returned hypotheses, by running the model over each once more.
+
+    Returns:
+        For each sentence, in order, 1 to ``n_best`` hypotheses, best first, no two with equal tokens.
+
+    Raises:
+        ValueError: an option out of range, vocabularies of different sizes, attention of an ensemble or of a model that
+            has none, a model whose output is not a number.
+    """
+    check(config, n_best)
+    if not models:
+        raise ValueError("search needs at least one model")
+    if with_attention and len(models) > 1:
+        raise ValueError("attention weights are those of one model; an ensemble of several has none of its own")
+    if source.size(0) == 0:
+        return []
+    with torch.inference_mode(), _eval_mode(models):
+        memories = [model.encode(source, source_lengths) for model in models]
+        results = _search(models, memories, length_limit(source_lengths, config), config, n_best)
+        if with_attention:
+            results = _attach_attention(models[0], memories[0], source_lengths, results)
+    return results
+
+
+def _search(
+    models: Sequence[TranslationModel], memories: list[Memory], limit: Tensor, config: SearchConfig, n_best: int
+) -> list[list[Hypothesis]]:
+    frontier = _start(limit, n_best)
+    lengths = torch.arange(int(limit.max()) + 2, dtype=torch.float64, device=limit.device)
+    penalties = length_penalty(lengths, config).float()  # [length], one table so that bounds and scores agree exactly
+    states: list[State] = [model.init_state(memory) for model, memory in zip(models, memories, strict=True)]
+    results: list[list[Hypothesis]] = [[] for _ in range(limit.size(0))]
+    previous = torch.full_like(limit, BOS)  # [rows]
+    length = 0
+    while frontier.sentence.size(0):
+        length += 1
+        log_probs, states = _step(models, previous, states, memories)  # [rows, vocabulary]
+        beams = frontier.live.tokens.size(1)
+        candidates = _best_continuations(frontier.live, log_probs, config, may_end=length > config.min_length)
+        finished = _finish(frontier, candidates, penalties[length], config.beam_size)
+        live, parents = _grow(frontier.live, candidates, config.beam_size)
+        frontier = frontier._replace(live=live, finished=finished)
+
+        done = _is_done(frontier, penalties, config.beam_size)  # [sentences]
+        going = torch.arange(done.size(0), device=done.device)
+        if bool(done.any()):
+            _collect(select_rows(frontier, done.nonzero()[:, 0]), float(penalties[length]), results)
+            going = (~done).nonzero()[:, 0]
+            frontier = select_rows(frontier, going)
+            memories = [select_rows(memory, going) for memory in memories]
+        rows = (going[:, None] * beams + parents[going]).flatten()  # [sentences * beams]
+        if rows.size(0) != previous.size(0) or not torch.equal(rows, torch.arange(rows.size(0), device=rows.device)):
+            states = [select_rows(state, rows) for state in states]
+        previous = frontier.live.tokens[:, :, -1].flatten()
+    return results
+
+
+def _start(limit: Tensor, n_best: int) -> _Frontier:
+    """Every sentence with one live hypothesis, the empty one."""
+    batch, device = limit.size(0), limit.device
+    nothing = torch.full((batch, n_best), -torch.inf, device=device)
+    return _Frontier(
+        sentence=torch.arange(batch, device=device),
+        limit=limit,
+        live=_Live(limit.new_empty(batch, 1, 0), torch.zeros(batch, 1, device=device)),
+        finished=_Finished(limit.new_empty(batch, n_best, 0), limit.new_zeros(batch, n_best), nothing, nothing),
+    )
+
+
+def _step(
+    models: Sequence[TranslationModel], previous: Tensor, states: list[State], memories: list[Memory]
+) -> tuple[Tensor, list[State]]:
+    """Advance all models by one token: float32 log of the mean next-token probability [rows, vocabulary], states."""
+    steps = [model.step(previous, state, memory) for model, state, memory in zip(models, states, memories, strict=True)]
+    parts = [
+        torch.log_softmax(model.project(step.features), dim=-1, dtype=torch.float32)
+        for model, step in zip(models, steps, strict=True)
+    ]
+    sizes = [part.size(-1) for part in parts]
+    if len(set(sizes)) > 1:
+        raise ValueError(f"an ensemble needs one target vocabulary; its models have vocabularies of {sizes} entries")
+    log_probs = parts[0] if len(parts) == 1 else torch.stack(parts).logsumexp(dim=0) - math.log(len(parts))
+    return log_probs, [step.state for step in steps]
+
+
+def _best_continuations(live: _Live, log_probs: Tensor, config: SearchConfig, may_end: bool) -> _Candidates:
+    """The best 2 x beam continuations of every sentence. Equal log probabilities go by parent, then by token id.
+
+    Args:
+        live: ``beams`` hypotheses for each sentence.
+        log_probs: [sentences * beams, vocabulary] of the next token; changed in place.
+        config: gives the beam size.
+        may_end: whether EOS is allowed.
+    """
+    sentences, beams = live.log_probability.shape
+    vocabulary = log_probs.size(1)
+    for token in (PAD, BOS) if may_end else (PAD, BOS, EOS):
+        log_probs[:, token] = -torch.inf
+    log_probs += live.log_probability.flatten()[:, None]
+    joint = log_probs.view(sentences, beams * vocabulary)
+    if config.beam_size == 1:  # the runner-up is of no use; max is faster, and settles ties by position
+        best, places = joint.max(dim=1, keepdim=True)  # [sentences, 1]
+        return _Candidates(best, torch.zeros_like(places), places)
+    wanted = 2 * config.beam_size
+    places, _ = joint.topk(min(wanted, joint.size(1)), dim=1, sorted=False).indices.sort(dim=1)
+    scores, order = joint.gather(1, places).sort(dim=1, descending=True, stable=True)
+    places = places.gather(1, order)  # [sentences, candidates]
+    missing = wanted - places.size(1)
+    if missing > 0:  # the first step over a tiny vocabulary: more places than continuations
+        scores, places = functional.pad(scores, (0, missing), value=-torch.inf), functional.pad(places, (0, missing))
+    return _Candidates(scores, places // vocabulary, places % vocabulary)
+
+
+def _finish(frontier: _Frontier, candidates: _Candidates, penalty: Tensor, beam_size: int) -> _Finished:
+    """Put what ends now among the n best finished hypotheses; at equal scores the earlier one stands first."""
+    finished = frontier.finished
+    scores, parents, tokens = (part[:, :beam_size] for part in candidates)  # [sentences, new]
+    ended = tokens == EOS
+    if not bool(ended.any()):
+        return finished
+    log_probability = scores.masked_fill(~ended, -torch.inf)
+    histories = _append(frontier.live.tokens, parents, tokens)  # [sentences, new, length]
+    length = histories.size(2)
+    padded = functional.pad(finished.tokens, (0, length - finished.tokens.size(2)), value=PAD)
+    merged = _Finished(
+        tokens=torch.cat((padded, histories), dim=1),
+        lengths=torch.cat((finished.lengths, torch.full_like(tokens, length)), dim=1),
+        log_probability=torch.cat((finished.log_probability, log_probability), dim=1),
+        score=torch.cat((finished.score, log_probability / penalty), dim=1),
+    )
+    n_best = finished.score.size(1)
+    best = merged.score.sort(dim=1, descending=True, stable=True).indices[:, :n_best]  # [sentences, n]
+    return _Finished(
+        tokens=_gather_beams(merged.tokens, best),
+        lengths=merged.lengths.gather(1, best),
+        log_probability=merged.log_probability.gather(1, best),
+        score=merged.score.gather(1, best),
+    )
+
+
+def _grow(live: _Live, candidates: _Candidates, beam_size: int) -> tuple[_Live, Tensor]:
+    """The best ``beam`` candidates that do not end now, and each one's parent, [sentences, beams]."""
+    scores, parents, tokens = candidates
+    growing_first = (tokens == EOS).to(torch.uint8).sort(dim=1, stable=True).indices[:, :beam_size]
+    parents = parents.gather(1, growing_first)
+    histories = _append(live.tokens, parents, tokens.gather(1, growing_first))
+    return _Live(histories, scores.gather(1, growing_first)), parents
+
+
+def _append(history: Tensor, parents: Tensor, tokens: Tensor) -> Tensor:
+    """Every parent's tokens and one more: [sentences, beams, length] at [sentences, new] to [..., new, length + 1]."""
+    return torch.cat((_gather_beams(history, parents), tokens[:, :, None]), dim=2)
+
+
+def _gather_beams(history: Tensor, beams: Tensor) -> Tensor:
+    """[sentences, beams, length] at [sentences, new] is [sentences, new, length]."""
+    return history.gather(1, beams[:, :, None].expand(-1, -1, history.size(2)))
+
+
+def _is_done(frontier: _Frontier, penalties: Tensor, beam_size: int) -> Tensor:
+    """Sentences whose result nothing can change any more, [sentences] bool."""
+    live, finished = frontier.live, frontier.finished
+    length = live.tokens.size(2)
+    at_limit = frontier.limit <= length
+    if beam_size == 1:
+        return at_limit | (live.tokens[:, 0, -1] == EOS)
+    # What follows has length + 1 to limit subwords, and a penalty is monotone: one of the two ends is the best case.
+    most_favourable = torch.maximum(penalties[length + 1], penalties[frontier.limit])
+    bound = live.log_probability[:, 0] / most_favourable  # [sentences]
+    return at_limit | (finished.score[:, -1] >= bound)
+
+
+def _collect(stopped: _Frontier, penalty: float, results: list[list[Hypothesis]]) -> None:
+    """Write the hypotheses of sentences that stop now into ``results``; ``penalty`` is that of the present length."""
+    live, finished = stopped.live, stopped.finished
+    n_best = finished.score.size(1)
+    tokens, lengths = finished.tokens.tolist(), finished.lengths.tolist()
+    scores, log_probability = finished.score.tolist(), finished.log_probability.tolist()
+    cut_tokens, cut_log_probability = live.tokens.tolist(), live.log_probability.tolist()
+    for row, sentence in enumerate(stopped.sentence.tolist()):
+        ended = [
+            Hypothesis(tokens[row][n][: lengths[row][n] - 1], scores[row][n], log_probability[row][n], True, None)
+            for n in range(n_best)
+            if log_probability[row][n] > -math.inf
+        ]
+        cut = [
+            Hypothesis(ids, value / penalty, value, False, None)
+            for ids, value in zip(cut_tokens[row], cut_log_probability[row], strict=True)
+            if value > -math.inf
+        ]
+        results[sentence] = ended or cut[:n_best]
+        if not results[sentence]:
+            raise ValueError("the model gives no translation a probability: its parameters are not finite numbers")
+
+
+def _attach_attention(
+    model: TranslationModel, memory: Memory, source_lengths: Tensor, results: list[list[Hypothesis]]
+) -> list[list[Hypothesis]]:
+    """The same hypotheses with the weights that the model uses when it is forced along each of them."""
+    sources = source_lengths.tolist()
+    with_weights: list[list[Hypothesis]] = [[] for _ in results]
+    for rank in range(max((len(hypotheses) for hypotheses in results), default=0)):
+        sentences = [row for row, hypotheses in enumerate(results) if len(hypotheses) > rank]
+        chosen = [results[row][rank] for row in sentences]
+        inputs = [torch.tensor([BOS, *hypothesis.tokens]) for hypothesis in chosen]
+        target_in = torch.nn.utils.rnn.pad_sequence(inputs, batch_first=True, padding_value=PAD)
+        rows = torch.tensor(sentences, device=source_lengths.device)
+        weights = model.attention(target_in.to(rows.device), select_rows(memory, rows))
+        weights = weights.permute(0, 3, 1, 2, 4)  # [rows, tgt_len, layers, heads, src_len]
+        for row, hypothesis, own in zip(sentences, chosen, weights, strict=True):
+            size = len(hypothesis.tokens) + int(hypothesis.finished)
+            with_weights[row].append(hypothesis._replace(attention=own[:size, ..., : sources[row]].clone()))
+    return with_weights
+
+
+@contextmanager
+def _eval_mode(models: Sequence[TranslationModel]) -> Iterator[None]:
+    """Dropout off, and every module back in its own mode afterwards."""
+    modes = [(module, module.training) for model in models for module in model.modules()]
+    for model in models:
+        model.eval()
+    try:
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode

@@ -1,0 +1,136 @@
+"""The checkpoints of one run: which are written, kept, linked to, averaged and gone on from."""
+
+from pathlib import Path
+
+import torch
+from torch.optim import Optimizer
+
+from nmt import checkpoint
+from nmt.checkpoint import CheckpointError
+from nmt.config import ConfigError, TrainConfig
+from nmt.data.dataset import PreparedData
+from nmt.models.base import TranslationModel
+from nmt.training.logging import RunLog
+from nmt.training.state import TrainState
+
+
+class Keeper:
+    """Keeps what is trained in ``checkpoints/`` of the run's folder; ``saved`` is the step of the newest, or None."""
+
+    def __init__(
+        self, config: TrainConfig, prepared: PreparedData, model: TranslationModel, optimizer: Optimizer, log: RunLog
+    ) -> None:
+        self.config = config
+        self.prepared = prepared
+        self.model = model
+        self.optimizer = optimizer
+        self.log = log
+        self.folder = config.run_dir / "checkpoints"
+        self.saved: int | None = None
+        checkpoint.clean_up(self.folder)
+
+    def save(self, state: TrainState) -> None:
+        """Write the checkpoint of this update, move the links, and only then remove what is old.
+
+        Raises:
+            OSError: it could not be written; the ones before are intact.
+        """
+        folder = checkpoint.step_folder(self.folder, state.step)
+        training = {
+            "state": state.tree(),
+            "optimizer": self.optimizer.state_dict(),
+            "generators": _generators(self.model),
+            "contents": _contents(self.prepared),
+        }
+        tokenizers = self.prepared.tokenizers
+        checkpoint.save(folder, self.model.state_dict(), tokenizers, self.config, state.step, training=training)
+        self.saved = state.step
+        checkpoint.link(self.folder, "last", folder)
+        self.link_best(state)
+        self._prune(state)
+
+    def link_best(self, state: TrainState) -> None:
+        """Point ``best`` to where the state says it is."""
+        if state.best_checkpoint is not None and (self.folder / state.best_checkpoint).is_dir():
+            checkpoint.link(self.folder, "best", self.folder / state.best_checkpoint)
+
+    def save_average(self, model: TranslationModel, state: TrainState) -> None:
+        """Write averaged weights as ``checkpoints/average``."""
+        folder = self.folder / checkpoint.AVERAGE
+        checkpoint.save(folder, model.state_dict(), self.prepared.tokenizers, self.config, state.step)
+
+    def newest(self, number: int, state: TrainState) -> list[Path]:
+        """The newest checkpoints on schedule and the last one, ``number`` in all, oldest first."""
+        last = checkpoint.step_folder(self.folder, state.step)
+        return [*(folder for folder in self._on_schedule(state) if folder != last), last][-number:]
+
+    def _on_schedule(self, state: TrainState) -> list[Path]:
+        """Checkpoints at multiples of ``validate_every`` up to now, oldest first; the others were made by a stop."""
+        every = self.config.training.validate_every
+        steps = [(checkpoint.step_of(folder), folder) for folder in checkpoint.step_folders(self.folder)]
+        return [folder for step, folder in steps if step % every == 0 and step <= state.step]
+
+    def _prune(self, state: TrainState) -> None:
+        """Keep the newest ``keep_last`` on schedule, the last one, and the best one."""
+        keep = {folder.name for folder in self._on_schedule(state)[-self.config.training.keep_last :]}
+        keep |= {checkpoint.step_folder(self.folder, state.step).name, str(state.best_checkpoint)}
+        for folder in checkpoint.step_folders(self.folder):
+            if checkpoint.step_of(folder) <= state.step and folder.name not in keep:
+                checkpoint.remove(folder)
+
+    def resume(self) -> TrainState:
+        """Load the newest checkpoint that can be read, aloud if others had to be passed over; a new state without any.
+
+        Raises:
+            ConfigError: it is of other data, or of another tokenizer.
+            CheckpointError: there are checkpoints, but none can be read.
+        """
+        folders = checkpoint.step_folders(self.folder)
+        for folder in reversed(folders):
+            try:
+                state = self._restore(folder)
+            except CheckpointError as error:
+                self.log.say(f"warning: {error}; falling back to the checkpoint before it")
+                continue
+            self.saved = state.step
+            checkpoint.link(self.folder, "last", folder)
+            self.link_best(state)
+            self.log.say(f"resuming {self.folder.parent} after update {state.step}")
+            return state
+        if folders:
+            raise CheckpointError(
+                f"{self.folder}: none of its {len(folders)} checkpoints can be read; delete the folder to start over"
+            )
+        return TrainState()
+
+    def _restore(self, folder: Path) -> TrainState:
+        weights, facts = checkpoint.load_weights(folder)
+        training = checkpoint.load_training(folder)
+        if training["contents"] != _contents(self.prepared):
+            raise ConfigError(f"{self.folder.parent}: the data have changed since this run began; set another tag")
+        if facts["tokenizers"] != self.prepared.tokenizers.digest:
+            raise ConfigError(
+                f"{self.folder.parent}: the tokenizer has changed since this run began; give it another tag"
+            )
+        checkpoint.load_into(self.model, weights, folder)
+        self.optimizer.load_state_dict(training["optimizer"])
+        torch.set_rng_state(training["generators"]["cpu"])
+        device = next(self.model.parameters()).device
+        if device.type == "cuda" and "cuda" in training["generators"]:
+            torch.cuda.set_rng_state(training["generators"]["cuda"], device)
+        return TrainState.from_tree(training["state"])
+
+
+def _contents(prepared: PreparedData) -> dict[str, dict[str, str]]:
+    """Hashes of the text of training and validation: what must not change under a run, wherever its files lie."""
+    splits = prepared.report["splits"]
+    return {name: dict(splits[name]["sha256"]) for name in ("train", "validation")}
+
+
+def _generators(model: TranslationModel) -> dict[str, torch.Tensor]:
+    """States of the random generators that dropout draws from."""
+    device = next(model.parameters()).device
+    states = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        states["cuda"] = torch.cuda.get_rng_state(device)
+    return states

@@ -1,0 +1,128 @@
+"""Where a run is written down: lines on stderr and in ``train.log``, ``metrics.jsonl``, TensorBoard, a progress bar."""
+
+import json
+import math
+import os
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from torch.utils.tensorboard import SummaryWriter
+    from tqdm import tqdm
+
+METRICS_FILE = "metrics.jsonl"
+
+
+class RunLog:
+    """The log of one run folder. Everything is appended to; :meth:`rewind` drops what a resume will do again."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self._text = open(folder / "train.log", "a", encoding="utf-8")  # noqa: SIM115 (closed in close())
+        self._board: SummaryWriter | None = None
+        self._bar: tqdm[Any] | None = None
+
+    def __enter__(self) -> "RunLog":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._write(f"stopped: {str(error) or type(error).__name__}")
+        self.close()
+
+    def close(self) -> None:
+        """Flush and close every file."""
+        if self._bar is not None:
+            self._bar.close()
+        if self._board is not None:
+            self._board.close()
+        self._text.close()
+
+    def say(self, message: str) -> None:
+        """A line for people: on stderr, and with the time in ``train.log``."""
+        if self._bar is not None:
+            self._bar.write(message, file=sys.stderr)
+        else:
+            print(message, file=sys.stderr, flush=True)
+        self._write(message)
+
+    def _write(self, message: str) -> None:
+        self._text.write(f"{datetime.now().isoformat(sep=' ', timespec='seconds')} {message}\n")
+        self._text.flush()
+
+    def rewind(self, step: int) -> None:
+        """Begin, or go on after update ``step``: entries beyond it are dropped, curves do not run backwards."""
+        path = self.folder / METRICS_FILE
+        if path.exists():
+            kept = [line for line in path.read_text(encoding="utf-8").split("\n") if _is_up_to(line, step)]
+            temporary = path.with_suffix(".tmp")
+            temporary.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+            os.replace(temporary, path)
+        from torch.utils.tensorboard import SummaryWriter  # slow to import
+
+        self._board = SummaryWriter(str(self.folder), purge_step=step + 1)
+
+    def record(self, event: str, step: int, values: Mapping[str, Any], times: Mapping[str, float]) -> None:
+        """One line of ``metrics.jsonl``, and the numbers as TensorBoard curves ``<event>/<name>``.
+
+        Args:
+            event: ``train``, ``validation`` or ``average``.
+            step: updates made.
+            values: what two runs with one seed have in common.
+            times: what they have not: seconds and speeds, set apart under ``time``.
+        """
+        line = {"event": event, "step": step, **_finite(values), "time": _finite(times)}
+        with open(self.folder / METRICS_FILE, "a", encoding="utf-8") as file:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        if self._board is not None:
+            for name, value in (*values.items(), *times.items()):
+                if isinstance(value, (int, float)) and not isinstance(value, bool):
+                    self._board.add_scalar(f"{event}/{name}", value, step)
+
+    def text(self, name: str, markdown: str, step: int) -> None:
+        """A text for TensorBoard."""
+        if self._board is not None:
+            self._board.add_text(name, markdown, step)
+
+    def figure(self, name: str, figure: "Figure", step: int) -> None:
+        """A figure for TensorBoard."""
+        if self._board is not None:
+            self._board.add_figure(name, figure, step)
+
+    def start_bar(self, step: int, total: int | None) -> None:
+        """Show a progress bar with the time left, on a terminal only."""
+        if sys.stderr.isatty():
+            from tqdm import tqdm
+
+            self._bar = tqdm(initial=step, total=total, unit="update", file=sys.stderr, dynamic_ncols=True)
+
+    def advance_bar(self) -> None:
+        """One update more."""
+        if self._bar is not None:
+            self._bar.update()
+
+    def stop_bar(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+def _is_up_to(line: str, step: int) -> bool:
+    try:
+        return bool(json.loads(line)["step"] <= step)
+    except (ValueError, KeyError, TypeError):  # the last line of a killed process may be cut
+        return False
+
+
+def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON has no infinity and no NaN: null."""
+    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()}

@@ -1,0 +1,315 @@
+"""The one training loop: updates, validations, checkpoints, and an exact resume."""
+
+import copy
+import time
+from collections.abc import Iterator
+from itertools import count, islice
+from typing import Any
+
+import torch
+import yaml
+
+from nmt import checkpoint
+from nmt.config import ConfigError, TrainConfig, to_tree
+from nmt.data.batch import Batch
+from nmt.data.dataset import PreparedData, prepare
+from nmt.data.loader import Loader
+from nmt.device import resolve_device, resolve_precision
+from nmt.evaluation.likelihood import Likelihood
+from nmt.models import build, parameter_count
+from nmt.models.base import TranslationModel
+from nmt.training.checks import check_config
+from nmt.training.keeper import Keeper
+from nmt.training.logging import RunLog
+from nmt.training.optim import build_optimizer, learning_rate
+from nmt.training.resume import check_same, lock
+from nmt.training.signals import Interrupted, Signals
+from nmt.training.state import Interval
+from nmt.training.summary import SUMMARY_FILE, write_summary
+from nmt.training.update import Update, Updater
+from nmt.training.validation import Validation, attention_figure, validate
+
+
+class TrainingError(ValueError):
+    """Training cannot go on; the message says why and what to do."""
+
+
+def train(config: TrainConfig) -> None:
+    """Prepare the data and train: a new run, or the rest of one that began in the same folder.
+
+    Raises:
+        ConfigError: a value is out of range, or differs from what the run in this folder began with.
+        ValueError: something about the data is wrong.
+        TrainingError, Interrupted, OSError: see :meth:`Trainer.run`.
+    """
+    check_config(config)
+    folder = config.run_dir
+    with lock(folder), RunLog(folder) as log:
+        if (folder / "config.yaml").exists() and checkpoint.step_folders(folder / "checkpoints"):
+            check_same(checkpoint.load_config(folder), config, folder)
+        tree = yaml.safe_dump(to_tree(config), sort_keys=False, allow_unicode=True)
+        prepared = prepare(config.data, log.say)
+        (folder / "config.yaml").write_text(tree, encoding="utf-8")
+        prepared.tokenizers.save(folder)
+        Trainer(config, prepared, log).run()
+
+
+class Trainer:
+    """One run: from nothing or from its newest good checkpoint to its end.
+
+    Args:
+        config: checked already (:func:`nmt.training.checks.check_config`).
+        prepared: the data and the tokenizers.
+        log: where to write things down.
+
+    Raises:
+        ConfigError: the checkpoints in the folder are of other data.
+        CheckpointError: there are checkpoints, and all of them are damaged.
+    """
+
+    def __init__(self, config: TrainConfig, prepared: PreparedData, log: RunLog) -> None:
+        self.config = config
+        self.prepared = prepared
+        self.log = log
+        training = config.training
+        self.device = resolve_device(training.device)
+        self.precision = resolve_precision(training.precision, self.device)
+        source, target = prepared.tokenizers
+        torch.manual_seed(config.seed)  # of the generators that dropout draws from
+        self.model = build(config.model, source.vocabulary_size, target.vocabulary_size, config.seed).to(self.device)
+        optimizer = build_optimizer(self.model, config.optim)
+        self.updater = Updater(self.model, optimizer, config.optim, self.device, self.precision)
+        self.loader = Loader(
+            prepared.train, training.batch_tokens, training.batch_sentences, seed=config.seed, shuffle=True
+        )
+        self._batch_counts: dict[int, int] = {}
+        self.keeper = Keeper(config, prepared, self.model, optimizer, log)
+        self.state = self.keeper.resume()
+        self.signals = Signals()
+        self.started = time.perf_counter() - self.state.elapsed_seconds
+
+    # --- the run ------------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Train until a limit says stop, then validate, average and sum up.
+
+        Raises:
+            Interrupted: Ctrl-C or SIGTERM came; the state is saved and the same command goes on from it.
+            TrainingError: too many updates in a row had no finite gradient.
+            OSError: a checkpoint could not be written; the ones before it are intact.
+        """
+        self._introduce()
+        reason = self._stop_reason()
+        summary = self.config.run_dir / SUMMARY_FILE
+        if reason is not None and summary.exists():
+            self.log.say(f"finished already at update {self.state.step} ({reason}); nothing to do")
+            return
+        summary.unlink(missing_ok=True)
+        self.log.rewind(self.state.step)
+        with self.signals:
+            try:
+                reason = self._train()
+                self.log.say(f"stop at update {self.state.step}: {reason}")
+                self._finish(reason)
+            except Interrupted as interrupted:
+                self.log.stop_bar()
+                if self.keeper.saved != self.state.step and self.state.step > 0:
+                    self._save()
+                self.log.say(f"{interrupted} at update {self.state.step}, saved: the same command resumes this run")
+                raise
+
+    def _train(self) -> str:
+        """Updates, and validations on schedule, until there is a reason to stop."""
+        self.model.train()
+        self.log.start_bar(self.state.step, self.config.training.max_steps)
+        for group in self._groups():
+            due = self.state.step % self.config.training.validate_every == 0
+            if due and self.state.validated != self.state.step:
+                self._validate(on_schedule=True)
+            reason = self._stop_reason()
+            if reason is not None:
+                self.log.stop_bar()
+                return reason
+            self.signals.check()
+            self._update(group)
+        raise AssertionError("the groups never end")
+
+    def _groups(self) -> Iterator[list[Batch]]:
+        """The batches of one update after the other, without end; a pass ends with a smaller group if it must."""
+        start = self.state.batch
+        for epoch in count(self.state.epoch):
+            if self._batches(epoch) == 0:
+                raise ConfigError("data.max_length, training.batch_tokens: no training pair is left to train on")
+            batches = iter(self.loader.batches(epoch, start))
+            while group := list(islice(batches, self.config.training.accumulate)):
+                yield group
+            start = 0
+
+    def _update(self, group: list[Batch]) -> None:
+        started = time.perf_counter()
+        state = self.state
+        rate = learning_rate(self.config.optim, state.step + 1, self._epochs(), state.plateau_cuts)
+        update = self.updater.update(group, rate)
+        state.batch += len(group)
+        if state.batch >= self._batches(state.epoch):
+            state.epoch, state.batch = state.epoch + 1, 0
+        seconds = time.perf_counter() - started
+        state.count(update, seconds)
+        if not update.made:
+            self._skipped(update)
+            return
+        self.log.advance_bar()
+        if state.step % self.config.training.log_every == 0:
+            self._log_interval(rate)
+
+    def _skipped(self, update: Update) -> None:
+        state, limit = self.state, self.config.training.max_bad_steps
+        self.log.say(
+            f"update {state.step + 1} skipped: gradient norm {update.gradient_norm} ({state.bad_steps} in a row)"
+        )
+        if state.bad_steps >= limit:
+            last = checkpoint.follow(self.keeper.folder, "last")
+            raise TrainingError(
+                f"training.max_bad_steps={limit}: so many updates in a row, after update {state.step}, had an infinite "
+                f"or NaN gradient. The last good checkpoint is {last or 'none yet'}. Begin a new run with a lower "
+                "optim.optimizer.learning_rate, a longer warm-up, or training.precision=fp32"
+            )
+
+    def _epochs(self) -> float:
+        """Passes over the training data so far, with the part of the current one."""
+        return self.state.epoch + self.state.batch / max(1, self._batches(self.state.epoch))
+
+    def _batches(self, epoch: int) -> int:
+        """Batches of an epoch; counting them means sorting the whole split, so it is done once."""
+        if epoch not in self._batch_counts:
+            self._batch_counts = {epoch: self.loader.batches_in_epoch(epoch)}
+        return self._batch_counts[epoch]
+
+    def _elapsed(self) -> float:
+        return time.perf_counter() - self.started
+
+    def _stop_reason(self) -> str | None:
+        return self.state.stop_reason(self.config, self._epochs(), self._elapsed())
+
+    # --- validation and checkpoints -----------------------------------------------------------------------------------
+
+    def _validate(self, on_schedule: bool) -> None:
+        """Validate, save, and point ``best`` here if this is better.
+
+        A validation off schedule (the last one of a run that stops between two) leaves patience and plateau alone, so
+        that a run that goes on from here is the same as one that never stopped.
+        """
+        result = self._score("validation", self.model)
+        value = result.metric(self.config.training.metric)
+        self.state.scored = self.state.step
+        if on_schedule:
+            self.state.observe(self.config, value)
+        name = checkpoint.step_folder(self.keeper.folder, self.state.step).name
+        self.state.improve(self.config, value, name, result.values())
+        self._save()
+
+    def _score(self, event: str, model: TranslationModel) -> Validation:
+        """Validate and write the result down. A signal breaks it off."""
+        step = self.state.step
+        self.signals.check()
+        with self.signals.breaking_off():
+            result = validate(model, self.prepared, self.config, self.device, self.precision)
+        self.log.record(event, step, {"epoch": self._epochs(), **result.values()}, {"seconds": result.seconds})
+        sample = result.samples[0]
+        self.log.say(f"{event} {step} | {result.line()}")
+        self.log.say(f"  source:      {sample.source}\n  reference:   {sample.reference}\n  translation: {sample.text}")
+        self.log.text(f"{event}/samples", result.markdown(), step)
+        if model.attends:
+            figure = attention_figure(model, self.prepared, sample, self.device)
+            self.log.figure(f"{event}/attention", figure, step)
+        return result
+
+    def _save(self) -> None:
+        self.state.elapsed_seconds = self._elapsed()
+        self.keeper.save(self.state)
+
+    def _finish(self, reason: str) -> None:
+        """The last validation, the average, the summary."""
+        if self.state.scored != self.state.step:
+            self._validate(on_schedule=False)
+        self._average()
+        self._summarise(reason)
+
+    def _average(self) -> None:
+        """Average the newest checkpoints, validate, keep; ``best`` points there if that is better than all before."""
+        training, state = self.config.training, self.state
+        folders = self.keeper.newest(training.average_last, state) if training.average_last else []
+        if len(folders) < 2:
+            return
+        model = copy.deepcopy(self.model)
+        checkpoint.load_into(model, checkpoint.average(folders), folders[-1])
+        self.log.say(f"average of {len(folders)} checkpoints: {', '.join(folder.name for folder in folders)}")
+        result = self._score("average", model)
+        earlier_is_best = state.best_checkpoint == checkpoint.AVERAGE  # made when this run ended before and went on
+        better = state.improve(self.config, result.metric(training.metric), checkpoint.AVERAGE, result.values())
+        if better or not earlier_is_best:
+            self.keeper.save_average(model, state)
+        if better:
+            self._save()  # once more, so that a run that goes on knows its best checkpoint
+
+    # --- what is written down -----------------------------------------------------------------------------------------
+
+    def _introduce(self) -> None:
+        training = self.config.training
+        why = f"training.precision={training.precision}"
+        if training.precision == "auto":
+            why += f": this hardware has {'' if self.precision == 'bf16' else 'no '}bf16 arithmetic"
+        self.log.say(
+            f"{self.config.run_dir}: {self.config.model.name}, {parameter_count(self.model):,} parameters, "
+            f"on {self.device} with {torch.get_num_threads()} threads in {self.precision} ({why})"
+        )
+        self.log.say(
+            f"{self.config.data.name}: {len(self.prepared.train):,} training pairs in "
+            f"{self._batches(0):,} batches, {len(self.prepared.validation):,} validation pairs"
+        )
+
+    def _log_interval(self, rate: float) -> None:
+        state, interval = self.state, self.state.interval
+        values = {
+            "epoch": self._epochs(),
+            "loss": interval.smoothed / interval.tokens,
+            "perplexity": Likelihood(interval.nll, interval.tokens).perplexity,
+            "learning_rate": rate,
+            "gradient_norm": interval.gradient_norm / interval.updates,
+            "padding": 1.0 - interval.filled / interval.slots,
+            "tokens": state.tokens,
+            "skipped": interval.skipped,
+        }
+        speed, minutes = interval.tokens / max(interval.seconds, 1e-9), self._elapsed() / 60
+        self.log.record("train", state.step, values, {"tokens_per_second": speed, "minutes": minutes})
+        self.log.say(
+            f"update {state.step} | epoch {values['epoch']:.2f} | loss {values['loss']:.3f} | "
+            f"ppl {values['perplexity']:.2f} | lr {rate:.2e} | gradient {values['gradient_norm']:.2f} | "
+            f"{speed:,.0f} tokens/s | padding {values['padding']:.1%} | {minutes:.1f} min"
+        )
+        state.interval = Interval()
+
+    def _summarise(self, reason: str) -> None:
+        state = self.state
+        facts: dict[str, Any] = {
+            "data": self.config.data.name,
+            "model": self.config.model.name,
+            "seed": self.config.seed,
+            "parameters": parameter_count(self.model),
+            "steps": state.step,
+            "epochs": self._epochs(),
+            "minutes": self._elapsed() / 60,
+            "stopped_by": reason,
+            "target_tokens": state.tokens,
+            "target_tokens_per_second": state.tokens / max(state.train_seconds, 1e-9),  # of updates, nothing else
+            "best": {"checkpoint": state.best_checkpoint, "metric": self.config.training.metric, **state.best_scores},
+            "precision": self.precision,
+            "device": str(self.device),
+            "fingerprint": self.prepared.fingerprint,
+        }
+        write_summary(self.config.run_dir, facts)
+        best = f"{self.config.training.metric} {state.best_value}" if state.best_value is not None else "none"
+        self.log.say(
+            f"done: {state.step} updates, {facts['epochs']:.2f} epochs, {facts['minutes']:.1f} min, "
+            f"{facts['target_tokens_per_second']:,.0f} target tokens/s; best {state.best_checkpoint} ({best})"
+        )

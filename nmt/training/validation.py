@@ -1,0 +1,154 @@
+"""Validation: likelihood of the references, translations by search, and something to look at."""
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from torch import Tensor
+
+from nmt.config import TrainConfig
+from nmt.data.dataset import PreparedData
+from nmt.data.loader import Loader
+from nmt.device import Precision
+from nmt.evaluation.likelihood import evaluate_likelihood
+from nmt.evaluation.metrics import Score, bleu, chrf
+from nmt.models.base import TranslationModel
+from nmt.tokens import BOS, EOS
+from nmt.translator import Translator
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LONGEST_SHOWN = 60
+"""Rows of an attention map: a translation that never ends would make a picture of any size."""
+
+SAMPLES = 5
+"""Translations shown per validation, spread over the split."""
+
+
+class Sample(NamedTuple):
+    """One sentence to look at."""
+
+    source: str
+    reference: str
+    text: str  # the translation
+    ids: list[int]  # its target subwords, without EOS
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Result on the validation split."""
+
+    loss: float  # mean NLL per target token, EOS included, no smoothing
+    perplexity: float
+    bleu: Score
+    chrf: Score
+    whole: bool  # False: bleu and chrf are of a subset
+    samples: list[Sample]
+    seconds: float
+
+    def metric(self, name: str) -> float:
+        """The value of ``training.metric``."""
+        return {"bleu": self.bleu.value, "chrf": self.chrf.value, "perplexity": self.perplexity, "loss": self.loss}[
+            name
+        ]
+
+    def values(self) -> dict[str, float | int | str | bool | None]:
+        """What ``metrics.jsonl`` holds."""
+        return {
+            "loss": self.loss,
+            "perplexity": self.perplexity,
+            "bleu": self.bleu.value,
+            "chrf": self.chrf.value,
+            "sentences": self.bleu.sentences,
+            "subset": not self.whole,
+            "length_ratio": self.bleu.length_ratio,
+            "brevity_penalty": self.bleu.brevity_penalty,
+            "bleu_signature": self.bleu.signature,
+            "chrf_signature": self.chrf.signature,
+        }
+
+    def line(self) -> str:
+        """For people."""
+        of = f" (subset of {self.bleu.sentences} sentences)" if not self.whole else ""
+        return (
+            f"loss {self.loss:.3f} | ppl {self.perplexity:.2f} | BLEU {self.bleu.value:.2f} | "
+            f"chrF {self.chrf.value:.2f}{of} | length ratio {self.bleu.length_ratio:.3f} | {self.seconds:.0f} s"
+        )
+
+    def markdown(self) -> str:
+        """The samples for TensorBoard."""
+        return "\n\n".join(
+            f"source: {sample.source}  \nreference: {sample.reference}  \ntranslation: **{sample.text}**"
+            for sample in self.samples
+        )
+
+
+def validate(
+    model: TranslationModel, prepared: PreparedData, config: TrainConfig, device: torch.device, precision: Precision
+) -> Validation:
+    """Score a model on the validation split; the model's mode and the random generators are left as they were."""
+    started = time.perf_counter()
+    split = prepared.validation
+    training = model.training
+    model.eval()
+    devices = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices):  # whatever a search may draw, training goes on as if it had not
+        loader = Loader(split, config.training.batch_tokens, None, seed=config.seed, shuffle=False)
+        likelihood = evaluate_likelihood(model, loader, device, precision)
+        sources, references = split.sources(), split.references()
+        limit = config.training.validation_sentences
+        whole = limit is None or limit >= len(sources)
+        sources, references = sources[:limit], references[:limit]
+        translator = Translator([model], prepared.tokenizers, device=device, precision=precision)
+        best = [found[0] for found in translator.translate(sources, config.search)]
+    model.train(training)
+    translations = [translation.text for translation in best]
+    shown = sorted({i * len(sources) // SAMPLES for i in range(SAMPLES)})
+    return Validation(
+        loss=likelihood.nll / likelihood.tokens,
+        perplexity=likelihood.perplexity,
+        bleu=bleu(translations, references),
+        chrf=chrf(translations, references),
+        whole=whole,
+        samples=[Sample(sources[i], references[i], best[i].text, best[i].ids) for i in shown],
+        seconds=time.perf_counter() - started,
+    )
+
+
+def attention_figure(model: TranslationModel, prepared: PreparedData, sample: Sample, device: torch.device) -> "Figure":
+    """Where the model looked while it wrote a translation, made in eval mode.
+
+    Rows are the first :data:`LONGEST_SHOWN` target tokens predicted, EOS included; columns are the source tokens, EOS
+    included, in original order.
+    """
+    source, target = prepared.tokenizers
+    source_ids, target_ids = [*source.encode(sample.source), EOS], [*sample.ids, EOS][:LONGEST_SHOWN]
+    weights = _attention(model, source_ids, target_ids, device)  # [layers, heads, tgt_len, src_len]
+    layers, heads = weights.shape[:2]
+    which = f"layer {layers} of {layers}, mean over {heads} heads" if layers * heads > 1 else "the only layer and head"
+
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(1.5 + 0.35 * len(source_ids), 1.5 + 0.35 * len(target_ids)), layout="tight")
+    axes = figure.add_subplot()
+    axes.imshow(weights[-1].mean(dim=0).numpy(), cmap="Greys", vmin=0.0, vmax=1.0, aspect="auto")
+    axes.set_xticks(range(len(source_ids)), source.pieces(source_ids), rotation=90)
+    axes.set_yticks(range(len(target_ids)), target.pieces(target_ids))
+    axes.set_xlabel("source token")
+    axes.set_ylabel("target token predicted")
+    axes.set_title(f"attention, {which}", fontsize="small")
+    return figure
+
+
+def _attention(model: TranslationModel, source_ids: list[int], target_ids: list[int], device: torch.device) -> Tensor:
+    training = model.training
+    model.eval()
+    source = torch.tensor([source_ids], device=device)  # [1, src_len]
+    target_in = torch.tensor([[BOS, *target_ids[:-1]]], device=device)  # [1, tgt_len]
+    with torch.inference_mode():
+        memory = model.encode(source, torch.tensor([len(source_ids)], device=device))
+        weights = model.attention(target_in, memory)
+    model.train(training)
+    return weights[0].cpu()  # [layers, heads, tgt_len, src_len]

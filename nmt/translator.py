@@ -1,0 +1,163 @@
+"""Text in, text out: what a program imports to translate with a trained model.
+
+    translator = Translator.from_checkpoint("runs/X")
+    [[best]] = translator.translate(["A man is sleeping."], config)
+    print(best.text)
+
+Blank lines (nothing but white space) never reach the model: blank in, blank out. All others are encoded, searched in
+batches of like length, and decoded on the target side; the order and the batching of the input do not show in the
+output.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from nmt import checkpoint
+from nmt.config import SearchConfig
+from nmt.data.batch import encode_source
+from nmt.data.corpus import is_blank
+from nmt.data.tokenizer import TokenizerPair
+from nmt.device import Precision, autocast, resolve_device, resolve_precision
+from nmt.models.base import TranslationModel
+from nmt.search import Hypothesis, check, search
+
+
+class Translation(NamedTuple):
+    """One translation of one line."""
+
+    text: str
+    score: float  # log_probability / penalty(length), see nmt/search.py
+    log_probability: float  # natural logarithm, of all subwords and EOS
+    ids: list[int]  # target subwords, without EOS
+    tokens: list[str]  # the same as pieces, with the mark of a word's beginning
+    length: int  # |y| as the length penalty counts it: subwords, EOS included if there is one
+    finished: bool  # False: cut at the length limit
+
+
+BLANK = Translation(text="", score=0.0, log_probability=0.0, ids=[], tokens=[], length=0, finished=True)
+"""The translation of a blank line. No model made it: it has no probability."""
+
+
+class Translator:
+    """Models and the tokenizers they share.
+
+    Args:
+        models: one, or an ensemble; all on ``device``.
+        tokenizers: of both sides.
+        device: where the models are.
+        precision: number format of matrix products; probabilities are float32 in any case. In bf16 the rounding of a
+            product depends on the size of the batch, so that hypotheses of almost equal score may change places.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[TranslationModel],
+        tokenizers: TokenizerPair,
+        device: torch.device,
+        precision: Precision,
+    ) -> None:
+        self.models = list(models)
+        self.tokenizers = tokenizers
+        self.device = device
+        self.precision = precision
+
+    @classmethod
+    def from_checkpoint(
+        cls, paths: str | Path | Sequence[str | Path], device: str = "auto", precision: str | None = None
+    ) -> "Translator":
+        """Load a run folder or a checkpoint folder, or several for an ensemble.
+
+        Args:
+            paths: what ``nmt.checkpoint.load`` takes.
+            device: auto, cpu, cuda, cuda:N.
+            precision: auto, fp32 or bf16; None is the one the (first) model was trained with.
+
+        Raises:
+            ValueError: no checkpoint there, a damaged one, tokenizers that differ, an unknown device or precision.
+        """
+        where = resolve_device(device)
+        paths = [paths] if isinstance(paths, (str, Path)) else paths
+        loaded = [checkpoint.load(path, where) for path in paths]
+        if not loaded:
+            raise ValueError("no checkpoint named: a translator needs one or more")
+        for other in loaded[1:]:
+            if other.tokenizers.digest != loaded[0].tokenizers.digest:
+                raise ValueError(
+                    f"{loaded[0].path} and {other.path} have different tokenizers: the models of an ensemble must be "
+                    "trained on the same prepared data"
+                )
+        models = [each.model for each in loaded]
+        precision = loaded[0].config.training.precision if precision is None else precision
+        return cls(models, loaded[0].tokenizers, where, resolve_precision(precision, where))
+
+    def translate(self, lines: Iterable[str], config: SearchConfig, n_best: int = 1) -> list[list[Translation]]:
+        """The ``n_best`` or fewer translations of every line, best first, in the order of the input.
+
+        Raises:
+            ValueError: a search option out of range.
+        """
+        check(config, n_best)
+        sources = list(lines)
+        results: list[list[Translation]] = [[BLANK] for _ in sources]
+        spoken = [place for place, line in enumerate(sources) if not is_blank(line)]
+        encoded = self.tokenizers.source.encode_batch([sources[place] for place in spoken])
+        rows = {place: ids for place, ids in zip(spoken, encoded, strict=True) if ids}
+        for batch in batches_by_length(rows, config.batch_tokens // config.beam_size):
+            found = self.search([rows[place] for place in batch], config, n_best)
+            for place, hypotheses in zip(batch, found, strict=True):
+                results[place] = [self._decode(hypothesis) for hypothesis in hypotheses]
+        return results
+
+    def stream(
+        self, lines: Iterable[str], config: SearchConfig, buffer_size: int, n_best: int = 1
+    ) -> Iterator[tuple[str, list[Translation]]]:
+        """Every line with its translations, in order, read and translated ``buffer_size`` lines at a time.
+
+        Raises:
+            ValueError: an option out of range.
+        """
+        if buffer_size < 1:
+            raise ValueError(f"buffer size (--buffer-size): expected 1 or more lines, found {buffer_size}")
+        remaining = iter(lines)
+        while buffer := list(islice(remaining, buffer_size)):
+            yield from zip(buffer, self.translate(buffer, config, n_best), strict=True)
+
+    def search(
+        self, sources: Sequence[Sequence[int]], config: SearchConfig, n_best: int = 1, with_attention: bool = False
+    ) -> list[list[Hypothesis]]:
+        """One batch of source ids (no EOS) through :func:`nmt.search.search`, on the device and in the precision."""
+        source, lengths = (tensor.to(self.device) for tensor in encode_source(sources))
+        with autocast(self.device, self.precision):
+            return search(self.models, source, lengths, config, n_best, with_attention)
+
+    def _decode(self, hypothesis: Hypothesis) -> Translation:
+        target, ids = self.tokenizers.target, hypothesis.tokens
+        return Translation(
+            text=target.decode(ids),
+            score=hypothesis.score,
+            log_probability=hypothesis.log_probability,
+            ids=ids,
+            tokens=target.pieces(ids),
+            length=len(ids) + int(hypothesis.finished),
+            finished=hypothesis.finished,
+        )
+
+
+def batches_by_length(rows: dict[int, list[int]], budget: int) -> Iterator[list[int]]:
+    """Keys of ``rows`` in batches of like length: number of rows x longest row (EOS included) is ``budget`` at most.
+
+    A row that is longer than the budget is a batch of its own. Long rows come first, so that what does not fit into
+    memory shows at once.
+    """
+    batch: list[int] = []
+    for place in sorted(rows, key=lambda place: len(rows[place]), reverse=True):
+        if batch and (len(batch) + 1) * (len(rows[batch[0]]) + 1) > budget:
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch

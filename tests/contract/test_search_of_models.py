@@ -1,0 +1,138 @@
+"""The search over all three architectures: their states and memories survive expansion, reordering and dropping."""
+
+import random
+import statistics
+
+import pytest
+import torch
+import yaml
+
+from nmt.config import CONFIG_DIR, BahdanauConfig, Seq2SeqConfig, TransformerConfig, parse
+from nmt.data.batch import encode_source
+from nmt.models import build
+from nmt.models.base import TranslationModel
+from nmt.search import Hypothesis, search
+from nmt.tokens import BOS, EOS
+from tests.oracles import greedy, log_probability, options, plain_beam_search
+
+VOCABULARY = 23
+MODELS = {  # sizes, then how far parameters are moved and the logit of EOS raised
+    "seq2seq": (Seq2SeqConfig, {"embedding_dim": 8, "hidden_dim": 16, "layers": 2}, 2.0, 3.0),
+    "bahdanau": (BahdanauConfig, {"embedding_dim": 8, "hidden_dim": 12, "attention_dim": 8, "maxout_dim": 8}, 1.0, 1.0),
+    "transformer": (TransformerConfig, {"dim": 16, "heads": 2, "encoder_layers": 1, "decoder_layers": 2}, 0.3, 3.0),
+}
+ATTENDING = ["bahdanau", "transformer"]
+
+
+def make(name: str, seed: int = 1) -> TranslationModel:
+    """An untrained model with opinions: its answers depend on the source and end at all lengths, so that a row in the
+    wrong place shows."""
+    kind, sizes, spread, end_bias = MODELS[name]
+    tree = yaml.safe_load((CONFIG_DIR / "model" / f"{name}.yaml").read_text(encoding="utf-8"))
+    config = parse(kind, {**tree, **sizes, "tie_embeddings": "none"})
+    model = build(config, VOCABULARY, VOCABULARY, seed)
+    generator = torch.Generator().manual_seed(seed)
+    for parameter_name, parameter in model.named_parameters():
+        noise = torch.randn(parameter.shape, generator=generator)
+        parameter.data.add_(noise, alpha=spread * (0.3 if "bias" in parameter_name else 1.0))
+    project, toward_the_end = model.project, torch.zeros(VOCABULARY)
+    toward_the_end[EOS] = end_bias
+    model.project = lambda features: project(features) + toward_the_end
+    return model
+
+
+def sources(count: int) -> list[list[int]]:
+    generator = random.Random(count)
+    return [generator.choices(range(4, VOCABULARY), k=generator.randint(1, 9)) for _ in range(count)]
+
+
+def run(model: TranslationModel, rows: list[list[int]], *args, **keywords) -> list[list[Hypothesis]]:
+    return search([model], *encode_source(rows), *args, **keywords)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("beam_size", [2, 4])
+def test_equals_a_plain_beam_search(name, beam_size):
+    model, rows = make(name), sources(5)
+    config = options(beam_size=beam_size, max_length_a=0.5, max_length_b=4)
+    found = run(model, rows, config, n_best=beam_size)
+    model.eval()
+    for row, hypotheses in zip(rows, found, strict=True):
+        expected = plain_beam_search(model, row, config)[:beam_size]
+        assert [(tuple(h.tokens), h.finished) for h in hypotheses] == [(tokens, end) for tokens, _, end in expected]
+        assert [h.score for h in hypotheses] == pytest.approx([score for _, score, _ in expected], abs=1e-4)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_beam_one_is_greedy(name):
+    model, rows = make(name), sources(8)
+    found = run(model, rows, options(beam_size=1, max_length_b=15))
+    model.eval()
+    assert [(h.tokens, h.finished) for [h] in found] == [greedy(model, row, limit=15) for row in rows]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_score_is_that_of_teacher_forcing(name):
+    model, rows = make(name), sources(20)
+    found = run(model, rows, options(beam_size=5, max_length_b=12), n_best=5)
+    model.eval()
+    lengths = set()
+    for row, hypotheses in zip(rows, found, strict=True):
+        for hypothesis in hypotheses:
+            expected = log_probability(model, row, hypothesis.tokens, hypothesis.finished)
+            assert hypothesis.log_probability == pytest.approx(expected, abs=1e-4)
+            lengths.add(len(hypothesis.tokens))
+    assert len(lengths) > 6
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_output_does_not_depend_on_batch_size_or_order(name, beam_size):
+    model, rows = make(name), sources(64)
+    config = options(beam_size=beam_size, max_length_a=1.0, max_length_b=3)
+    alone = [run(model, [row], config)[0][0] for row in rows]
+    for size in (2, 7, 64):
+        together = [best for start in range(0, 64, size) for [best] in run(model, rows[start : start + size], config)]
+        assert [h.tokens for h in together] == [h.tokens for h in alone]
+        assert [h.score for h in together] == pytest.approx([h.score for h in alone], abs=1e-4)
+    backwards = [best for [best] in run(model, rows[::-1], config)]
+    assert [h.tokens for h in backwards] == [h.tokens for h in alone[::-1]]
+
+
+@pytest.mark.parametrize("name", ATTENDING)
+def test_attention_is_that_of_forced_decoding(name):
+    model, rows = make(name), sources(6)
+    found = run(model, rows, options(beam_size=3, max_length_b=8), n_best=3, with_attention=True)
+    model.eval()
+    for row, hypotheses in zip(rows, found, strict=True):
+        memory = model.encode(*encode_source([row]))
+        for hypothesis in hypotheses:
+            length = len(hypothesis.tokens) + int(hypothesis.finished)
+            state, expected = model.init_state(memory), []
+            for token in [BOS, *hypothesis.tokens][:length]:
+                step = model.step(torch.tensor([token]), state, memory, with_attention=True)
+                state, expected = step.state, [*expected, step.attention[0]]
+            torch.testing.assert_close(hypothesis.attention, torch.stack(expected), atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_bfloat16_scores_are_near(name):
+    model, rows = make(name), sources(20)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = run(model, rows, options(beam_size=3, max_length_b=6))
+    model.eval()
+    errors = [
+        abs(hypothesis.log_probability - log_probability(model, row, hypothesis.tokens, hypothesis.finished))
+        for row, [hypothesis] in zip(rows, found, strict=True)
+    ]
+    assert 0 < statistics.median(errors) < 0.3
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_training_goes_on_after_a_search(name):
+    """What a search leaves behind must not be in the way of gradients."""
+    model = make(name).train()
+    run(model, sources(4), options(max_length_b=40))
+    source, lengths = encode_source(sources(4))
+    model.project(model(source, lengths, torch.full((4, 30), 5))).sum().backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())

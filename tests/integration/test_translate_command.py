@@ -1,0 +1,236 @@
+"""``python -m nmt.translate`` as a user meets it: bytes in, bytes out, exit status, files."""
+
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from nmt import checkpoint, translate
+from nmt.cli import default_search
+from nmt.config import CONFIG_DIR, TrainConfig, parse
+from nmt.data.tokenizer import TokenizerPair, train_tokenizers
+from nmt.models import build
+from nmt.translator import Translator
+
+TEXT = ["ein hund läuft", "eine frau liest ein buch", "zwei kinder spielen im park", "ein mann schläft ½ tag"] * 5
+SHORT = ["--max-length-a", "0", "--max-length-b", "6", "--precision", "fp32"]
+"""An untrained model rarely ends by itself: keep its translations short."""
+
+
+def tiny_config(seed: int) -> TrainConfig:
+    sizes = ["embedding_dim=8", "hidden_dim=12", "attention_dim=8", "maxout_dim=8"]
+    overrides = ["model=bahdanau", f"seed={seed}", "data.tokenizer.vocabulary_size=60", "training.precision=fp32"]
+    with initialize_config_dir(str(CONFIG_DIR), version_base=None):
+        composed = compose("train", overrides=overrides + [f"model.{size}" for size in sizes])
+    return parse(TrainConfig, OmegaConf.to_container(composed, resolve=True))
+
+
+def make_run(folder: Path, seed: int, tokenizers: TokenizerPair | None = None, text: list[str] = TEXT) -> Path:
+    """A run folder with one checkpoint of an untrained model."""
+    config = tiny_config(seed)
+    if tokenizers is None:
+        tokenizers = train_tokenizers(config.data.tokenizer, text, text, len(text), seed=1)
+    model = build(config.model, tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size, seed)
+    for parameter in model.parameters():
+        parameter.data.mul_(3.0)  # away from the uniform distribution
+    checkpoints = folder / "checkpoints"
+    checkpoint.save(checkpoint.step_folder(checkpoints, 1), model.state_dict(), tokenizers, config, step=1)
+    checkpoint.link(checkpoints, "last", checkpoint.step_folder(checkpoints, 1))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    return make_run(tmp_path_factory.mktemp("runs") / "one", seed=1)
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "nmt.translate", *map(str, arguments)]
+
+
+def call(monkeypatch, capsys, stdin: bytes, *arguments: object) -> str:
+    """The command within this process: stdout."""
+    monkeypatch.setattr(sys, "argv", ["nmt.translate", *map(str, arguments), *SHORT])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="ascii"))
+    translate.main()
+    return capsys.readouterr().out
+
+
+def by_the_library(run: Path | list[Path], lines: list[str], n_best: int = 1, **changes: object):
+    import dataclasses
+
+    config = dataclasses.replace(default_search(), max_length_a=0.0, max_length_b=6, **changes)
+    return Translator.from_checkpoint(run, "cpu", "fp32").translate(lines, config, n_best)
+
+
+# --- text in, text out ------------------------------------------------------------------------------------------------
+
+
+def test_one_line_in_one_line_out(trained, monkeypatch, capsys):
+    lines = ["ein hund", "", "im park", "  ", "zwei\u2028kinder\u0085spielen\x0bim\x1cpark", "ein\rhund", "½"]
+    expected = "".join(f"{best.text}\n" for [best] in by_the_library(trained, lines))
+    assert expected.count("\n") == 7
+    assert call(monkeypatch, capsys, "\n".join(lines).encode() + b"\n", "--checkpoint", trained) == expected
+    assert call(monkeypatch, capsys, "\n".join(lines).encode(), "--checkpoint", trained) == expected
+    assert call(monkeypatch, capsys, "\r\n".join(lines).encode(), "--checkpoint", trained) == expected
+    assert call(monkeypatch, capsys, b"\xef\xbb\xbf" + "\n".join(lines).encode(), "--checkpoint", trained) == expected
+    by_one = call(monkeypatch, capsys, "\n".join(lines).encode(), "--checkpoint", trained, "--buffer-size", 1)
+    assert by_one == expected
+
+
+@pytest.mark.parametrize("stdin", [b"", b"\xef\xbb\xbf"])
+def test_nothing_in_nothing_out(trained, monkeypatch, capsys, stdin):
+    assert call(monkeypatch, capsys, stdin, "--checkpoint", trained) == ""
+
+
+def test_files_and_the_summary(trained, tmp_path, monkeypatch, capsys):
+    with gzip.open(tmp_path / "in.txt.gz", "wt", encoding="utf-8") as file:
+        file.write("\n".join([*TEXT, "", "im park"]))
+    arguments = ["--checkpoint", trained, "--input", tmp_path / "in.txt.gz", "--output", tmp_path / "out.txt"]
+    monkeypatch.setattr(sys, "argv", ["nmt.translate", *map(str, arguments), *SHORT])
+    translate.main()
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    found = by_the_library(trained, [*TEXT, "", "im park"])
+    assert (tmp_path / "out.txt").read_text(encoding="utf-8") == "".join(f"{best.text}\n" for [best] in found)
+    assert "22 lines (1 blank)" in captured.err
+    assert f"{sum(not best.finished for [best] in found)} cut at the length limit" in captured.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt.gz", "out.txt"]
+
+
+def test_n_best_text(trained, monkeypatch, capsys):
+    out = call(monkeypatch, capsys, b"ein hund\n\nim park\n", "--checkpoint", trained, "--n-best", 3, "--beam-size", 4)
+    expected = [
+        f"{number} ||| {translation.text} ||| {translation.score:.6f}"
+        for number, entries in enumerate(by_the_library(trained, ["ein hund", "", "im park"], n_best=3, beam_size=4))
+        for translation in entries
+    ]
+    assert out == "\n".join(expected) + "\n"
+    assert len({line.split(" ||| ")[0] for line in expected}) == 3
+
+
+def test_json(trained, monkeypatch, capsys):
+    lines = ["ein hund läuft", "", 'zwei "kinder"']
+    arguments = ["--checkpoint", trained, "--n-best", 2, "--output-format", "json"]
+    out = call(monkeypatch, capsys, "\n".join(lines).encode(), *arguments)
+    assert "ä" in out
+    found = [json.loads(line) for line in out.removesuffix("\n").split("\n")]
+    assert [entry["source"] for entry in found] == lines
+    for entry, expected in zip(found, by_the_library(trained, lines, n_best=2), strict=True):
+        assert set(entry["translations"][0]) == {"text", "score", "log_probability", "tokens", "length", "finished"}
+        assert [t["text"] for t in entry["translations"]] == [t.text for t in expected]
+        assert [t["tokens"] for t in entry["translations"]] == [t.tokens for t in expected]
+        assert [t["score"] for t in entry["translations"]] == pytest.approx([t.score for t in expected], abs=1e-5)
+        assert [t["length"] for t in entry["translations"]] == [t.length for t in expected]
+
+
+def test_search_options_reach_the_search(trained, monkeypatch, capsys):
+    stdin = "\n".join(TEXT[:4]).encode()
+    default = call(monkeypatch, capsys, stdin, "--checkpoint", trained)
+    for changes in ({"beam_size": 1}, {"length_penalty": "none"}, {"alpha": -3.0}, {"min_length": 5}):
+        arguments = [part for name, value in changes.items() for part in (f"--{name.replace('_', '-')}", str(value))]
+        out = call(monkeypatch, capsys, stdin, "--checkpoint", trained, *arguments)
+        assert out == "".join(f"{best.text}\n" for [best] in by_the_library(trained, TEXT[:4], **changes))
+    longer = call(monkeypatch, capsys, stdin, "--checkpoint", trained, "--min-length", 5)
+    assert longer != default
+
+
+def test_an_ensemble(trained, tmp_path, monkeypatch, capsys):
+    tokenizers = checkpoint.load(trained).tokenizers
+    other = make_run(tmp_path / "two", seed=2, tokenizers=tokenizers)
+    stdin = "\n".join(TEXT[:4]).encode()
+    out = call(monkeypatch, capsys, stdin, "--checkpoint", trained, "--checkpoint", other)
+    assert out == "".join(f"{best.text}\n" for [best] in by_the_library([trained, other], TEXT[:4]))
+    twice = call(monkeypatch, capsys, stdin, "--checkpoint", trained, "--checkpoint", trained)
+    assert twice == call(monkeypatch, capsys, stdin, "--checkpoint", trained)
+    stranger = make_run(tmp_path / "three", seed=2, text=[line.upper() for line in TEXT])
+    with pytest.raises(ValueError, match="tokenizers"):
+        call(monkeypatch, capsys, stdin, "--checkpoint", trained, "--checkpoint", stranger)
+
+
+# --- mistakes ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_bad_byte_leaves_no_file_behind(trained, tmp_path):
+    (tmp_path / "out.txt").write_text("older\n")
+    arguments = ["--checkpoint", trained, "--buffer-size", 1, "--output", tmp_path / "out.txt", *SHORT]
+    result = subprocess.run(command(*arguments), input=b"ein hund\nf\xfcr\n", capture_output=True, check=False)
+    assert result.returncode == 2
+    assert "stdin: line 2" in result.stderr.decode()
+    assert "0xfc" in result.stderr.decode()
+    assert "Traceback" not in result.stderr.decode()
+    assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
+    assert (tmp_path / "out.txt").read_text() == "older\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--n-best", 9], "--beam-size"),
+        (["--beam-size", 0], "--beam-size"),
+        (["--buffer-size", 0], "--buffer-size"),
+        (["--threads", 0], "--threads"),
+        (["--device", "abacus"], "device"),
+        (["--input", "nowhere.txt"], "nowhere.txt"),
+        (["--output", "nowhere/out.txt"], "nowhere"),
+        (["--checkpoint", "nowhere"], "nowhere"),
+    ],
+)
+def test_mistakes_are_named(trained, tmp_path, monkeypatch, capsys, arguments, named):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((ValueError, OSError), match=named):
+        call(monkeypatch, capsys, b"ein hund\n", "--checkpoint", trained, *arguments)
+
+
+def test_output_to_what_is_no_file_and_through_a_link(trained, tmp_path, monkeypatch, capsys):
+    call(monkeypatch, capsys, b"ein hund\n", "--checkpoint", trained, "--output", os.devnull)
+    assert not Path(os.devnull).is_file()
+    (tmp_path / "real.txt").write_text("older\n")
+    (tmp_path / "link.txt").symlink_to("real.txt")
+    call(monkeypatch, capsys, b"ein hund\n", "--checkpoint", trained, "--output", tmp_path / "link.txt")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "real.txt").read_text(encoding="utf-8") != "older\n"
+
+
+# --- the process ------------------------------------------------------------------------------------------------------
+
+
+def test_a_pipe_answers_each_line_as_it_comes_whatever_the_locale(trained):
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    arguments = command("--checkpoint", trained, "--buffer-size", 1, *SHORT)
+    lines = ["ein mann schläft", "", "eine frau ½"]
+    expected = [best.text for [best] in by_the_library(trained, lines)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(arguments, env=environment, **pipes) as process:
+        for line, answer in zip(lines, expected, strict=True):
+            process.stdin.write(line.encode() + b"\n")
+            process.stdin.flush()
+            assert process.stdout.readline().decode() == f"{answer}\n"  # before the next line is sent
+        rest, messages = process.communicate(timeout=60)
+    assert (rest, process.returncode) == (b"", 0)
+    assert b"3 lines (1 blank)" in messages
+
+
+def test_a_reader_that_goes_away_is_no_error(trained):
+    arguments = command("--checkpoint", trained, "--buffer-size", 1, *SHORT)
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdin.write(b"ein hund\n" * 50)
+        process.stdin.close()
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(timeout=60) == 0
+        assert process.stderr.read() == b""
+
+
+def test_help_states_the_formula():
+    result = subprocess.run(command("--help"), capture_output=True, text=True, check=True)
+    text = " ".join(result.stdout.split())
+    assert "((5 + |y|) / 6)^alpha" in text
+    assert "counts subwords with EOS" in text

@@ -1,0 +1,328 @@
+"""Subwords: reserved ids, user text that looks like them, one line in and one line out."""
+
+import io
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sentencepiece
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmt.config import CONFIG_DIR, ConfigError, TokenizerConfig, parse
+from nmt.data.corpus import DataError
+from nmt.data.tokenizer import (
+    WORD_BEGIN,
+    Tokenizer,
+    TokenizerPair,
+    _sample,
+    check_tokenizer_config,
+    train_tokenizers,
+)
+from nmt.tokens import BOS, EOS, PAD, UNK
+from tests.data_configs import ENGLISH, GERMAN
+
+RESERVED = {PAD, UNK, BOS, EOS}
+CONTROL = ["</s>", "<s>", "<pad>"]
+
+
+def settings(**changes: Any) -> TokenizerConfig:
+    tree = yaml.safe_load((CONFIG_DIR / "data" / "files.yaml").read_text(encoding="utf-8"))["tokenizer"]
+    return parse(TokenizerConfig, tree | {"vocabulary_size": 60, "num_threads": 1} | changes)
+
+
+def trained(sources: list[str] = ENGLISH, targets: list[str] = GERMAN, **changes: Any) -> TokenizerPair:
+    return train_tokenizers(settings(**changes), sources, targets, len(sources), seed=1)
+
+
+@pytest.fixture(scope="module")
+def joint() -> Tokenizer:
+    return trained().source
+
+
+@pytest.fixture(scope="module")
+def with_bytes() -> Tokenizer:
+    return trained(byte_fallback=True, vocabulary_size=310).source
+
+
+# --- the reserved ids -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+@pytest.mark.parametrize("byte_fallback", [False, True])
+@pytest.mark.parametrize("text", [*CONTROL, "<unk>", "a </s> dog", "x</s></s>y", "<s>a dog</s>", "<0x0A>"])
+def test_reserved_pieces_typed_by_a_user_are_text(kind: str, byte_fallback: bool, text: str) -> None:
+    lines = ENGLISH + ["< / > </s> <pad> <s> <unk> <0x0A> 0 x y A"] * 3
+    size = 290 if byte_fallback else 40
+    tokenizer = trained(lines, lines, kind=kind, byte_fallback=byte_fallback, vocabulary_size=size).source
+    ids = tokenizer.encode(text)
+    assert not set(ids) & RESERVED
+    assert tokenizer.decode(ids) == text
+
+
+def test_nothing_typed_becomes_a_control_id(joint: Tokenizer, with_bytes: Tokenizer) -> None:
+    for text in (*CONTROL, "a</s>b", f"{WORD_BEGIN}</s>", "\x03", "\ufeff</s>"):
+        for tokenizer in (joint, with_bytes):
+            assert not set(tokenizer.encode(text)) & {PAD, BOS, EOS}
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [{"pad_id": -1}, {"pad_id": 3, "eos_id": 0}, {"unk_id": 0, "pad_id": 1}, {"bos_id": -1}],
+    ids=["no pad", "pad and eos swapped", "unk first", "no bos"],
+)
+def test_a_tokenizer_with_other_ids_is_refused(ids: dict[str, int]) -> None:
+    model = io.BytesIO()
+    wanted = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3} | ids
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(ENGLISH), model_writer=model, vocab_size=40, minloglevel=2, model_type="bpe", **wanted
+    )
+    with pytest.raises(DataError, match="reserved ids"):
+        Tokenizer(model.getvalue())
+
+
+@pytest.mark.parametrize("data", [b"", b"no model", b"\x00" * 100])
+def test_what_is_no_model_is_refused(data: bytes) -> None:
+    with pytest.raises(DataError, match=r"x\.model"):
+        Tokenizer(data, "x.model")
+
+
+def test_a_truncated_model_is_refused(joint: Tokenizer) -> None:
+    for size in (len(joint.model_bytes) // 2, len(joint.model_bytes) - 1):
+        with pytest.raises(DataError):
+            Tokenizer(joint.model_bytes[:size])
+
+
+# --- text in, text out ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("line", [*ENGLISH[:5], *GERMAN[:5]])
+def test_known_text_comes_back(joint: Tokenizer, line: str) -> None:
+    assert joint.decode(joint.encode(line)) == line
+    assert UNK not in joint.encode(line)
+
+
+def test_a_batch_is_its_lines(joint: Tokenizer) -> None:
+    assert joint.encode_batch(ENGLISH) == [joint.encode(line) for line in ENGLISH]
+    assert joint.encode_batch([]) == []
+    assert all(type(i) is int for row in joint.encode_batch(ENGLISH) for i in row)
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t", "\r", "\u00a0", "\u2028", " \u3000 ", "\x00"])
+def test_a_blank_line_has_no_ids(joint: Tokenizer, blank: str) -> None:
+    assert joint.encode(blank) == []
+    assert joint.decode([]) == ""
+
+
+@pytest.mark.parametrize(
+    "space", ["\r", "\t", "\n", "\u00a0", "\u202f", "\u2028", "  ", "\x0b", "\x0c", "\x85", "\x1e"]
+)
+def test_white_space_of_any_kind_is_a_space(joint: Tokenizer, space: str) -> None:
+    assert joint.encode(f"a dog{space}runs .") == joint.encode("a dog runs .")
+    assert joint.encode(f"a dog runs .{space}") == joint.encode("a dog runs .")
+
+
+@pytest.mark.parametrize("normalization", ["identity", "nmt_nfkc"])
+def test_a_carriage_return_is_white_space_for_every_normalizer(normalization: str) -> None:
+    tokenizer = trained(normalization=normalization).source
+    assert tokenizer.encode("a dog\rruns .\r") == tokenizer.encode("a dog runs .")
+
+
+def test_the_normalizer_is_the_one_named() -> None:
+    lines = ["½ ﬁx ² fix 1 2 ⁄"] * 20
+    assert "½" in trained(lines, lines, normalization="identity", vocabulary_size=16).source.decode([*range(4, 16)])
+    tokenizer = trained(lines, lines, normalization="nmt_nfkc", vocabulary_size=14).source
+    assert tokenizer.decode(tokenizer.encode("ﬁx ²")) == "fix 2"
+
+
+@given(st.lists(st.integers(0, 309), max_size=30))
+def test_decoding_gives_one_line(with_bytes: Tokenizer, ids: list[int]) -> None:
+    text = with_bytes.decode(ids)
+    assert "\n" not in text
+    assert "\r" not in text
+    assert "\x00" not in text
+    text.encode("utf-8")
+
+
+def test_a_newline_spelled_in_bytes_is_a_space(with_bytes: Tokenizer) -> None:
+    newline, letter = (with_bytes._model.piece_to_id(piece) for piece in ("<0x0A>", "<0x41>"))
+    assert with_bytes.decode([letter, newline, letter]) == "A A"
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_byte_fallback_knows_every_character(with_bytes: Tokenizer, text: str) -> None:
+    assert UNK not in with_bytes.encode(text)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_any_text_can_be_encoded(joint: Tokenizer, text: str) -> None:
+    ids = joint.encode(text)
+    assert all(UNK <= i < joint.vocabulary_size and i not in (BOS, EOS) for i in ids)
+    joint.decode(ids)
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.sampled_from([*" ".join(ENGLISH).split(), "unseen", "Ж", "aaa"]), min_size=1, max_size=12))
+def test_words_group_their_pieces(joint: Tokenizer, words: list[str]) -> None:
+    ids = joint.encode(" ".join(words))
+    groups = joint.words(ids)
+    assert [position for group in groups for position in group] == list(range(len(ids)))
+    assert len(groups) == len(words)
+    pieces = joint.pieces(ids)
+    for word, group in zip(words, groups, strict=True):
+        if UNK not in [ids[position] for position in group]:
+            assert "".join(pieces[position] for position in group) == WORD_BEGIN + word
+
+
+def test_reserved_ids_are_words_of_their_own(joint: Tokenizer) -> None:
+    dog = joint.encode("dog")
+    n = len(dog)
+    assert joint.words([BOS, *dog, EOS, PAD]) == [[0], list(range(1, n + 1)), [n + 1], [n + 2]]
+    assert joint.words([*dog, EOS, dog[-1]])[1:] == [[n], [n + 1]]
+    assert joint.pieces([PAD, UNK, BOS, EOS]) == ["<pad>", "<unk>", "<s>", "</s>"]
+
+
+# --- training ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+@pytest.mark.parametrize("byte_fallback", [False, True])
+def test_the_bounds_of_the_vocabulary_are_named_and_exact(kind: str, byte_fallback: bool) -> None:
+    bounds = []
+    for size in (5 + 256 * byte_fallback, 100_000):
+        with pytest.raises(DataError) as caught:
+            trained(kind=kind, byte_fallback=byte_fallback, vocabulary_size=size)
+        message = str(caught.value)
+        assert message.startswith(f"data.tokenizer.vocabulary_size: {size} is ")
+        bounds.append(int(message.split("possible value is ")[1].split()[0]))
+    smallest, largest = bounds
+    assert smallest < largest
+    for size in bounds:
+        assert trained(kind=kind, byte_fallback=byte_fallback, vocabulary_size=size).source.vocabulary_size == size
+    for size in (smallest - 1, largest + 1):
+        with pytest.raises(DataError, match="possible value"):
+            trained(kind=kind, byte_fallback=byte_fallback, vocabulary_size=size)
+
+
+def test_which_side_is_at_fault_is_named() -> None:
+    with pytest.raises(DataError, match="the target"):
+        trained(ENGLISH, ["ja nein"] * len(ENGLISH), joint=False, vocabulary_size=40)
+
+
+def test_each_side_may_have_a_size_of_its_own() -> None:
+    pair = trained(joint=False, vocabulary_size=45, source_vocabulary_size=40)
+    assert (pair.source.vocabulary_size, pair.target.vocabulary_size) == (40, 45)
+    with pytest.raises(DataError, match=r"data\.tokenizer\.source_vocabulary_size: 9999 is more .*the source"):
+        trained(joint=False, vocabulary_size=45, source_vocabulary_size=9999)
+    with pytest.raises(ConfigError, match="joint=false"):
+        check_tokenizer_config(settings(joint=True, source_vocabulary_size=40))
+
+
+def test_text_without_words_is_an_error() -> None:
+    with pytest.raises(DataError, match=r"data\.tokenizer"):
+        trained(["", " "], ["", "\x00"])
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_long_lines_take_part_in_training(kind: str) -> None:
+    long = " ".join(["zebra"] * 2000)
+    tokenizer = trained([*ENGLISH, long, "q" * 20_000], [*GERMAN, "", ""], kind=kind, vocabulary_size=60).source
+    assert UNK not in tokenizer.encode("zebra qq")
+
+
+def test_a_very_long_word_is_encoded_whole(joint: Tokenizer) -> None:
+    word = "dog" * 7000
+    assert joint.decode(joint.encode(word)) == word
+    assert joint.words(joint.encode(word)) == [list(range(len(joint.encode(word))))]
+
+
+def test_training_is_repeatable_and_follows_the_sample() -> None:
+    lines = [f"{word}{i} " * 3 for i, word in enumerate(ENGLISH * 5)]
+    digests = [trained(lines, lines, sample_sentences=20, vocabulary_size=40).digest for _ in range(2)]
+    assert digests[0] == digests[1]
+    assert digests[0] != trained(lines, lines, vocabulary_size=40).digest
+
+
+@given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 5))
+def test_a_sample_has_its_size_and_keeps_the_order(count: int, limit: int, seed: int) -> None:
+    lines = [str(i) for i in range(count)]
+    sample = list(_sample(lines, count, limit, seed))
+    assert len(sample) == min(count, limit)
+    assert sample == sorted(sample, key=int)
+    assert len(set(sample)) == len(sample)
+
+
+def test_every_line_is_sampled_alike() -> None:
+    hits = [0] * 10
+    for seed in range(2000):
+        for line in _sample((str(i) for i in range(10)), 10, 3, seed):
+            hits[int(line)] += 1
+    assert all(500 < hit < 700 for hit in hits)  # 600 expected, standard deviation 20
+
+
+def test_no_more_than_the_sample_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def record(sentence_iterator: Iterator[str], **_: Any) -> None:
+        seen.extend(sentence_iterator)
+        raise RuntimeError("enough")
+
+    monkeypatch.setattr(sentencepiece.SentencePieceTrainer, "train", record)
+    with pytest.raises(DataError, match="enough"):
+        trained(ENGLISH, GERMAN, sample_sentences=10)
+    assert len(seen) == 10
+    assert sum(line in ENGLISH for line in seen) == 5
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("vocabulary_size", 4),
+        ("character_coverage", 0.5),
+        ("character_coverage", 1.1),
+        ("sample_sentences", 0),
+        ("num_threads", 0),
+    ],
+)
+def test_impossible_settings_are_named(key: str, value: float) -> None:
+    with pytest.raises(ConfigError, match=rf"data\.tokenizer\.{key}: .*found {value}"):
+        check_tokenizer_config(settings(**{key: value}))
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_saved_and_loaded(tmp_path: Path, joint: bool) -> None:
+    pair = trained(joint=joint, vocabulary_size=45)
+    pair.save(tmp_path)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == ({"tokenizer.model"} if joint else {"source.model", "target.model"})
+    loaded = TokenizerPair.load(tmp_path)
+    assert loaded.joint == pair.joint == joint
+    assert loaded.digest == pair.digest
+    assert loaded.target.encode(GERMAN[0]) == pair.target.encode(GERMAN[0])
+
+
+def test_the_digest_tells_sides_apart() -> None:
+    pair = trained(joint=False, vocabulary_size=45)
+    digests = {
+        pair.digest,
+        TokenizerPair(pair.target, pair.source).digest,
+        TokenizerPair(pair.source, pair.source).digest,
+    }
+    assert len(digests) == 3
+
+
+def test_a_folder_without_tokenizers(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"neither tokenizer\.model"):
+        TokenizerPair.load(tmp_path)
+
+
+def test_tokenizers_can_be_sent_to_another_process(joint: Tokenizer) -> None:
+    assert pickle.loads(pickle.dumps(joint)).encode(ENGLISH[0]) == joint.encode(ENGLISH[0])

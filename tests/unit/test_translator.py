@@ -1,0 +1,162 @@
+"""Text in, text out: order, batches, blank lines, ensembles; with models whose answers are known."""
+
+import dataclasses
+import random
+
+import pytest
+import torch
+
+from nmt.config import SearchConfig
+from nmt.data.tokenizer import TokenizerPair
+from nmt.search import search
+from nmt.tokens import EOS
+from nmt.translator import BLANK, Translator, batches_by_length
+from tests.fakes import AutomatonModel, CopyModel, WordTokenizer
+
+WORDS = [f"w{number}" for number in range(40)]
+
+
+def options(**changes: object) -> SearchConfig:
+    start = SearchConfig(
+        beam_size=3,
+        length_penalty="gnmt",
+        alpha=1.0,
+        min_length=0,
+        max_length_a=2.0,
+        max_length_b=5,
+        batch_tokens=200,
+    )
+    return dataclasses.replace(start, **changes)
+
+
+def translator(*models, precision="fp32") -> Translator:
+    source, target = WordTokenizer(WORDS), WordTokenizer([word.upper() for word in WORDS])
+    return Translator(models, TokenizerPair(source, target), torch.device("cpu"), precision)
+
+
+def copier() -> Translator:
+    """Translates each word into itself in capitals."""
+    return translator(CopyModel(vocabulary=44))
+
+
+def random_lines(count: int, seed: int = 0) -> list[str]:
+    generator = random.Random(seed)
+    lines = [" ".join(generator.choices(WORDS, k=generator.randint(1, 30))) for _ in range(count)]
+    return [generator.choice(["", " ", "\t \u3000"]) if generator.random() < 0.1 else line for line in lines]
+
+
+def test_lines_come_back_in_order_and_blank_lines_stay_blank():
+    lines = random_lines(200)
+    results = copier().translate(lines, options())
+    assert [best.text for [best] in results] == [" ".join(line.upper().split()) for line in lines]
+    assert all((result == [BLANK]) == (not line.strip()) for result, line in zip(results, lines, strict=True))
+    assert sum(not line.strip() for line in lines) > 5
+
+
+def test_no_lines_and_only_blank_lines():
+    assert copier().translate([], options()) == []
+    assert copier().translate(["", "   "], options()) == [[BLANK], [BLANK]]
+
+
+def test_a_line_of_nothing_that_the_tokenizer_knows_how_to_keep_is_blank():
+    class Forgetful(WordTokenizer):
+        def encode(self, text: str) -> list[int]:
+            return [token for token in super().encode(text) if token != 1]
+
+    made = translator(CopyModel(vocabulary=44))
+    made.tokenizers = TokenizerPair(Forgetful(WORDS), made.tokenizers.target)
+    assert [best.text for [best] in made.translate(["w1 w2", "?", "w3"], options())] == ["W1 W2", "", "W3"]
+
+
+def test_what_a_translation_says_of_itself():
+    [[best]] = copier().translate(["w1 w2"], options(max_length_a=0.0, max_length_b=9))
+    assert (best.ids, best.tokens, best.length, best.finished) == ([5, 6], ["▁W1", "▁W2"], 3, True)
+    assert best.score == pytest.approx(best.log_probability / ((5 + 3) / 6))
+    [[cut]] = copier().translate(["w1 w2 w3"], options(max_length_a=0.0, max_length_b=2))
+    assert (cut.text, cut.length, cut.finished) == ("W1 W2", 2, False)
+
+
+def test_results_are_those_of_a_search_of_each_line_alone():
+    model = AutomatonModel(seed=2, vocabulary=44)
+    made, config = translator(model), options(max_length_b=4, max_length_a=0.5)
+    lines = random_lines(60, seed=1)
+    for line, found in zip(lines, made.translate(lines, config, n_best=3), strict=True):
+        if not line.strip():
+            assert found == [BLANK]
+            continue
+        ids = [*made.tokenizers.source.encode(line), EOS]
+        [expected] = search([model], torch.tensor([ids]), torch.tensor([len(ids)]), config, n_best=3)
+        assert [t.ids for t in found] == [h.tokens for h in expected]
+        assert [t.text for t in found] == [made.tokenizers.target.decode(h.tokens) for h in expected]
+        assert [t.score for t in found] == pytest.approx([h.score for h in expected], abs=1e-5)
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 40, 333, 100_000])
+def test_the_token_budget_changes_nothing(batch_tokens):
+    made, lines = translator(AutomatonModel(seed=2, vocabulary=44)), random_lines(40, seed=1)
+    budgeted = made.translate(lines, options(batch_tokens=batch_tokens, max_length_a=0.5))
+    assert [t.text for [t] in budgeted] == [t.text for [t] in made.translate(lines, options(max_length_a=0.5))]
+
+
+def test_stream_equals_translate_and_reads_no_further_than_its_buffer():
+    lines, made = random_lines(50), copier()
+    whole = made.translate(lines, options(), n_best=2)
+    for buffer_size in (1, 7, 50, 1000):
+        taken = []
+
+        def reading(taken=taken):
+            for line in lines:
+                taken.append(line)
+                yield line
+
+        answers = made.stream(reading(), options(), buffer_size, n_best=2)
+        first = next(answers)
+        assert len(taken) == min(buffer_size, 50)
+        assert [first, *answers] == list(zip(lines, whole, strict=True))
+    with pytest.raises(ValueError, match="--buffer-size"):
+        list(made.stream(lines, options(), 0))
+
+
+@pytest.mark.parametrize("budget", [1, 10, 57, 1000])
+def test_batches_keep_the_budget_and_every_row(budget):
+    generator = random.Random(0)
+    rows = {place * 3: [4] * generator.randint(1, 40) for place in range(100)}
+    batches = list(batches_by_length(rows, budget))
+    assert sorted(place for batch in batches for place in batch) == sorted(rows)
+    for batch in batches:
+        assert len(batch) * (max(len(rows[place]) for place in batch) + 1) <= budget or len(batch) == 1
+    if budget == 1000:
+        tokens = sum(len(row) + 1 for row in rows.values())
+        padded = sum(len(batch) * (max(len(rows[place]) for place in batch) + 1) for batch in batches)
+        assert padded < 1.5 * tokens
+        assert len(batches) < 5
+
+
+def test_batches_count_hypotheses():
+    model = CopyModel(vocabulary=44)
+    lines = [" ".join(WORDS[:9])] * 20  # 10 source tokens each
+    translator(model).translate(lines, options(beam_size=2, batch_tokens=100))
+    assert max(model.rows_per_step) == 10  # 5 sentences x 2 hypotheses x 10 tokens
+
+
+def test_one_huge_line_among_small_ones():
+    lines = ["w1", " ".join(WORDS * 30), "w2"]
+    assert [t.text for [t] in copier().translate(lines, options())] == [line.upper() for line in lines]
+
+
+def test_an_ensemble_is_searched_as_one():
+    first, second = AutomatonModel(seed=1, vocabulary=44), AutomatonModel(seed=2, vocabulary=44)
+    lines = random_lines(10)
+    both = translator(first, second).translate(lines, options())
+    assert both != translator(first).translate(lines, options())
+    made = translator(first, second)
+    for line, [found] in zip(lines, both, strict=True):
+        if line.strip():
+            ids = [*made.tokenizers.source.encode(line), EOS]
+            [[expected]] = search([first, second], torch.tensor([ids]), torch.tensor([len(ids)]), options())
+            assert found.ids == expected.tokens
+
+
+def test_options_are_checked_before_anything_is_read():
+    with pytest.raises(ValueError, match="--beam-size"):
+        copier().translate([""], options(beam_size=2), n_best=3)
