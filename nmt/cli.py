@@ -55,60 +55,70 @@ def _complain(message: str, status: int) -> int:
 
 
 def add_search_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of every command that translates; their defaults are those of ``configs/search/beam.yaml``."""
-    defaults = default_search()
+    """Options of every command that translates; :func:`search_config` fills in what is not given."""
+    usual = default_search()
+
+    def default(name: str) -> str:
+        return f"(default: {getattr(usual, name) if usual else 'the one that the model was validated with'})"
+
     group = parser.add_argument_group(
         "search", "score(y) = log p(y) / penalty(|y|), |y| counts subwords with EOS; the best finished hypothesis wins"
     )
     add = group.add_argument
-    add("--beam-size", type=int, default=defaults.beam_size, metavar="K", help="1 is greedy (default: %(default)s)")
+    add("--beam-size", type=int, metavar="K", help=f"1 is greedy {default('beam_size')}")
     add(
         "--length-penalty",
         choices=["gnmt", "simple", "none"],
-        default=defaults.length_penalty,
-        help="gnmt: ((5 + |y|) / 6)^alpha; simple: |y|^alpha; none: 1 (default: %(default)s)",
+        help=f"gnmt: ((5 + |y|) / 6)^alpha; simple: |y|^alpha; none: 1 {default('length_penalty')}",
     )
-    add("--alpha", type=float, default=defaults.alpha, metavar="A", help="(default: %(default)s)")
-    add(
-        "--min-length",
-        type=int,
-        default=defaults.min_length,
-        metavar="N",
-        help="subwords before EOS is allowed (default: %(default)s)",
-    )
-    limit = "a translation has at most a * source length + b subwords (default: %(default)s)"
-    add("--max-length-a", type=float, default=defaults.max_length_a, metavar="A", help=limit)
-    add("--max-length-b", type=int, default=defaults.max_length_b, metavar="B", help=limit)
+    add("--alpha", type=float, metavar="A", help=f"exponent of the penalty {default('alpha')}")
+    add("--min-length", type=int, metavar="N", help=f"subwords before EOS is allowed {default('min_length')}")
+    limit = "a translation has at most a * source length + b subwords, EOS counted on both sides"
+    add("--max-length-a", type=float, metavar="A", help=f"{limit} {default('max_length_a')}")
+    add("--max-length-b", type=int, metavar="B", help=f"{limit} {default('max_length_b')}")
     add(
         "--batch-tokens",
         type=int,
-        default=defaults.batch_tokens,
         metavar="N",
-        help="source tokens searched at once, hypotheses included; changes speed, not results (default: %(default)s)",
+        help=f"source tokens searched at once, hypotheses included; changes speed, not text {default('batch_tokens')}",
     )
 
 
-def default_search() -> SearchConfig:
-    """What ``configs/search/beam.yaml`` says."""
-    with open(CONFIG_DIR / "search" / "beam.yaml", encoding="utf-8") as file:
-        return parse(SearchConfig, yaml.safe_load(file), "search")
+def default_search() -> SearchConfig | None:
+    """What ``configs/search/beam.yaml`` says; None where a checkout has lost its ``configs``."""
+    path = CONFIG_DIR / "search" / "beam.yaml"
+    if not path.is_file():
+        return None
+    return parse(SearchConfig, yaml.safe_load(path.read_text(encoding="utf-8")), "search")
 
 
-def search_config(arguments: argparse.Namespace) -> SearchConfig:
+def search_config(arguments: argparse.Namespace, stored: SearchConfig) -> SearchConfig:
     """The options of :func:`add_search_arguments` as a configuration.
+
+    Args:
+        arguments: the command line.
+        stored: of the checkpoint; stands in for ``configs/search/beam.yaml`` where that is gone.
 
     Raises:
         ConfigError: an option of the wrong type.
     """
-    return parse(SearchConfig, {name: getattr(arguments, name) for name in to_tree(default_search())}, "search")
+    tree = to_tree(default_search() or stored)
+    given = {name: getattr(arguments, name) for name in tree if getattr(arguments, name) is not None}
+    return parse(SearchConfig, tree | given, "search")
 
 
 def add_device_arguments(parser: argparse.ArgumentParser) -> None:
-    """Where to compute: ``--device`` and ``--precision`` (None: what the model was trained with)."""
+    """Where to compute: ``--device`` and ``--precision``.
+
+    float32 unless asked otherwise, whatever the model was trained in: rounded to bf16, near-ties fall one way or the
+    other with the batch a sentence happens to be in.
+    """
     group = parser.add_argument_group("computing")
     group.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1 ... (default: %(default)s)")
     group.add_argument(
         "--precision",
-        choices=["auto", "fp32", "bf16"],
-        help="number format of matrix products (default: training.precision of the model's config)",
+        choices=["fp32", "bf16", "auto"],
+        default="fp32",
+        help="number format of matrix products; bf16 is faster where the hardware has it, but lets the batch that a "
+        "sentence is in show in its translation now and then; auto: bf16 if the hardware has it (default: %(default)s)",
     )

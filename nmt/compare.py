@@ -14,7 +14,7 @@ from typing import Any
 
 from nmt.analysis.evaluated_runs import evaluate_run, find_evaluation, write_text
 from nmt.analysis.report import RunFigures, by_text, comparison_report, significance
-from nmt.checkpoint import CheckpointError, resolve
+from nmt.checkpoint import CheckpointError, load_config, resolve
 from nmt.cli import add_device_arguments, add_search_arguments, run, search_config
 from nmt.device import resolve_device
 
@@ -98,7 +98,7 @@ def _figures(path: Path, name: str, arguments: argparse.Namespace) -> RunFigures
     summary: dict[str, Any] = {}
     if (path / "summary.json").is_file():
         summary = json.loads((path / "summary.json").read_text(encoding="utf-8"))
-    search = search_config(arguments)
+    search = search_config(arguments, load_config(resolve(path)).search)
     done = find_evaluation(path, arguments.split, search)
     if done is None and arguments.no_evaluate:
         options = f"--checkpoint {path} --split {arguments.split} --beam-size {search.beam_size}"

@@ -14,6 +14,7 @@ from pathlib import Path
 from nmt.analysis.evaluated_runs import evaluate_run
 from nmt.analysis.evaluation import own_files
 from nmt.analysis.report import evaluation_report
+from nmt.checkpoint import load_config, resolve
 from nmt.cli import add_device_arguments, add_search_arguments, run, search_config
 from nmt.device import resolve_device
 
@@ -52,7 +53,7 @@ def main() -> None:
     done = evaluate_run(
         arguments.checkpoint,
         own_files(arguments.source, arguments.reference) if arguments.source else arguments.split,
-        search_config(arguments),
+        search_config(arguments, load_config(resolve(arguments.checkpoint)).search),
         resolve_device(arguments.device),
         arguments.precision,
         log=lambda message: print(message, file=sys.stderr, flush=True),

@@ -21,12 +21,13 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import TextIO
 
 import torch
 
+from nmt.checkpoint import load_config, resolve
 from nmt.cli import add_device_arguments, add_search_arguments, run, search_config
-from nmt.data.corpus import DataError, read_lines
+from nmt.data.corpus import decode_lines, read_lines
 from nmt.search import check
 from nmt.translator import Translation, Translator
 
@@ -71,7 +72,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main() -> None:
     arguments = parser().parse_args()
-    config = search_config(arguments)
+    config = search_config(arguments, load_config(resolve(arguments.checkpoint[0])).search)
     check(config, arguments.n_best)  # before a model is loaded
     if arguments.threads is not None:
         if arguments.threads < 1:
@@ -169,32 +170,6 @@ def whole_file(path: Path | None) -> Iterator[TextIO]:
         os.replace(temporary, final)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-# --- input ------------------------------------------------------------------------------------------------------------
-
-
-def decode_lines(stream: BinaryIO, name: str) -> Iterator[str]:
-    """Lines of a byte stream by the rules of ``nmt/data/corpus.py``, each as soon as it is there.
-
-    Raises:
-        DataError: a byte that is no UTF-8, with line and offset.
-    """
-    start = 0
-    for number, raw in enumerate(stream, 1):
-        try:
-            text = raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"{name}: line {number}: not UTF-8: byte {error.start + 1} of the line (0x{raw[error.start]:02x}), "
-                f"offset {start + error.start}; convert it, for example: iconv -f LATIN1 -t UTF-8"
-            ) from None
-        if number == 1:
-            text = text.removeprefix("\ufeff")
-            if not text:  # a byte order mark alone is an empty input
-                return
-        start += len(raw)
-        yield text.removesuffix("\n").removesuffix("\r")
 
 
 if __name__ == "__main__":

@@ -67,14 +67,14 @@ class Translator:
 
     @classmethod
     def from_checkpoint(
-        cls, paths: str | Path | Sequence[str | Path], device: str = "auto", precision: str | None = None
+        cls, paths: str | Path | Sequence[str | Path], device: str = "auto", precision: str = "fp32"
     ) -> "Translator":
         """Load a run folder or a checkpoint folder, or several for an ensemble.
 
         Args:
             paths: what ``nmt.checkpoint.load`` takes.
             device: auto, cpu, cuda, cuda:N.
-            precision: auto, fp32 or bf16; None is the one the (first) model was trained with.
+            precision: fp32, bf16 or auto; only fp32 keeps a translation the same whatever the batch around it.
 
         Raises:
             ValueError: no checkpoint there, a damaged one, tokenizers that differ, an unknown device or precision.
@@ -91,7 +91,6 @@ class Translator:
                     "trained on the same prepared data"
                 )
         models = [each.model for each in loaded]
-        precision = loaded[0].config.training.precision if precision is None else precision
         return cls(models, loaded[0].tokenizers, where, resolve_precision(precision, where))
 
     def translate(self, lines: Iterable[str], config: SearchConfig, n_best: int = 1) -> list[list[Translation]]:

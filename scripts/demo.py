@@ -48,7 +48,8 @@ def python(module: str, *arguments: str, text: str | None = None) -> str:
         except KeyboardInterrupt:  # the command got the same Ctrl-C: it saves and stops by itself
             text = None  # sent already
     if process.returncode != 0:
-        print(f"stopped: {module} did not finish; the same command goes on from here", file=sys.stderr)
+        then = "the message above says why" if process.returncode == 2 else "the same command goes on from here"
+        print(f"stopped: {module} did not finish; {then} (to start afresh, remove the runs demo_*)", file=sys.stderr)
         sys.exit(process.returncode if process.returncode > 0 else 128 - process.returncode)
     return output or ""
 

@@ -37,7 +37,7 @@ def evaluate_run(
     split: str | ParallelText,
     search: SearchConfig,
     device: torch.device,
-    precision: str | None,
+    precision: str,
     log: Callable[[str], None],
     output: Path | None = None,
 ) -> Evaluated:
@@ -48,13 +48,13 @@ def evaluate_run(
         split: ``test`` or ``validation`` of the data the run was trained on, or text of one's own.
         search: how to translate.
         device: where to compute.
-        precision: auto, fp32 or bf16; None is what the run was trained with.
+        precision: fp32, bf16 or auto.
         log: takes progress for people.
         output: the folder to write; None is the usual one (:func:`evaluation_folder`).
     """
     checkpoint = load(path, device)
     text = split_of(checkpoint.config.data, split, log) if isinstance(split, str) else split
-    numbers = resolve_precision(precision or checkpoint.config.training.precision, device)
+    numbers = resolve_precision(precision, device)
     log(f"{checkpoint.path}: translating {len(text.sources)} sentences ({text.name}), {device}, {numbers}")
     evaluation = evaluate(checkpoint, text, search, device, numbers)
     folder = output or evaluation_folder(path, text.name, search)
@@ -80,7 +80,7 @@ def evaluation_folder(path: Path, split: str, search: SearchConfig) -> Path:
         search: options that differ from ``configs/search/beam.yaml`` and can change a translation are in the name.
     """
     name = f"{split}_beam{search.beam_size}"
-    usual = to_tree(default_search())
+    usual = to_tree(default_search() or search)
     for key, value in to_tree(search).items():
         if key not in ("beam_size", "batch_tokens") and value != usual[key]:
             name += f"_{key}={value}"

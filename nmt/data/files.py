@@ -49,11 +49,6 @@ def open_folder(config: HubData) -> Corpus:
     return _corpus(entries, config.source, config.target, config.max_pairs)
 
 
-def split_files(corpus: Corpus) -> list[Path]:
-    """All files a corpus of this module is read from."""
-    return [Path(file) for files in corpus.origin["files"].values() for file in files]
-
-
 def _corpus(entries: dict[str, Sequence[Entry]], source: str, target: str, max_pairs: int | None) -> Corpus:
     splits: dict[str, Reader] = {}
     files: dict[str, list[str]] = {}

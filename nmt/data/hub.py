@@ -32,7 +32,11 @@ def open_hub(config: HubData, log: Callable[[str], None]) -> Corpus:
         DataError: the Hub cannot be reached; no such data set, revision, configuration, split or column (naming those
             that exist); the stream ended early. Never a part of a split as if it were whole.
     """
-    worker = _Worker(config, log)
+    local = Path(config.dataset)
+    origin: dict[str, Any] = {"hub": config.dataset}
+    if local.is_dir():
+        origin["files"] = {"local": sorted(str(path) for path in local.rglob("*") if path.is_file())}
+    worker = _Worker(config, log, origin)
     names = config.splits
 
     def reader(split: str, limit: int | None) -> Reader:
@@ -43,19 +47,16 @@ def open_hub(config: HubData, log: Callable[[str], None]) -> Corpus:
         "test": reader(names.test, None),
         "train": reader(names.train, config.max_pairs),
     }
-    local = Path(config.dataset)
-    origin: dict[str, Any] = {"hub": config.dataset}
-    if local.is_dir():
-        origin["files"] = {"local": sorted(str(path) for path in local.rglob("*") if path.is_file())}
     return Corpus(splits, origin, worker.close)
 
 
 class _Worker:
     """The process that reads for us: lines of JSON in, lines of JSON out (see ``hub_worker``)."""
 
-    def __init__(self, config: HubData, log: Callable[[str], None]) -> None:
+    def __init__(self, config: HubData, log: Callable[[str], None], origin: dict[str, Any]) -> None:
         self._config = config
         self._log = log
+        self._origin = origin  # what the worker finds out is written down here
         self._process: subprocess.Popen[bytes] | None = None
         self._buffer = b""
 
@@ -119,6 +120,8 @@ class _Worker:
             message = json.loads(self._line(patience))
             if "log" in message:
                 self._log(message["log"])
+            elif "origin" in message:
+                self._origin.update(message["origin"])
             elif "error" in message:
                 raise DataError(message["error"])
             else:

@@ -2,7 +2,8 @@
 
 In, first the data configuration, then a request a line: ``{"split": NAME, "limit": N or null}``. Out, once,
 ``{"ready": true}``; for each request ``{"pairs": [[source, target], ...]}`` any number of times, then
-``{"end": COUNT}``; at any time ``{"log": TEXT}``; ``{"error": TEXT}`` when it gives up. It ends with its input.
+``{"end": COUNT}``; at any time ``{"log": TEXT}`` and ``{"origin": {...}}``, facts for the report; ``{"error": TEXT}``
+when it gives up. It ends with its input.
 """
 
 import itertools
@@ -75,6 +76,7 @@ class Source:
             return
         try:
             self._revision = within(config.timeout, lambda: _find_revision(config))
+            self._send({"origin": {"revision": self._revision}})
         except UnreachableError as error:
             if config.revision is not None:
                 raise self._unreachable(f"{error}; the cache of `datasets` does not tell revisions apart") from None
@@ -96,6 +98,8 @@ class Source:
             )
 
         try:
+            if self._offline:  # the cache goes by options: only without any is the whole data set found
+                return load()
             try:
                 # Without this, reading one row of a Parquet file fetches the whole file.
                 return load(fragment_scan_options=ParquetFragmentScanOptions(pre_buffer=False))

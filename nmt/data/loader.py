@@ -38,6 +38,7 @@ class Loader:
         self._batch_sentences = batch_sentences
         self._seed = seed
         self._shuffle = shuffle
+        self._latest: tuple[int, list[np.ndarray]] | None = None
         longest = np.maximum(dataset.source_lengths, dataset.target_lengths)
         over = int(np.count_nonzero(longest > batch_tokens))
         self.dropped = over if shuffle else 0
@@ -51,6 +52,11 @@ class Loader:
 
     def epoch_batches(self, epoch: int) -> list[np.ndarray]:
         """Positions in the split of each batch's pairs, in the order of the epoch."""
+        if self._latest is None or self._latest[0] != epoch:  # sorting a large corpus takes seconds
+            self._latest = epoch, self._cut_epoch(epoch)
+        return self._latest[1]
+
+    def _cut_epoch(self, epoch: int) -> list[np.ndarray]:
         generator = np.random.Generator(np.random.PCG64([self._seed, epoch]))
         order = self._usable
         if self._shuffle:

@@ -38,10 +38,6 @@ class Score(NamedTuple):
     brevity_penalty: float | None = None  # BLEU only
     length_ratio: float | None = None  # BLEU only: hypothesis tokens per reference token
 
-    def __str__(self) -> str:
-        interval = "" if self.low is None else f" [{self.low:.2f}, {self.high:.2f}]"
-        return f"{self.value:.2f}{interval}"
-
 
 def bleu(
     hypotheses: Sequence[str],

@@ -213,7 +213,7 @@ class Trainer:
         step = self.state.step
         self.signals.check()
         with self.signals.breaking_off():
-            result = validate(model, self.prepared, self.config, self.device, self.precision)
+            result = validate(model, self.prepared, self.config, self.device)
         self.log.record(event, step, {"epoch": self._epochs(), **result.values()}, {"seconds": result.seconds})
         sample = result.samples[0]
         self.log.say(f"{event} {step} | {result.line()}")

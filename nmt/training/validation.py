@@ -10,7 +10,6 @@ from torch import Tensor
 from nmt.config import TrainConfig
 from nmt.data.dataset import PreparedData
 from nmt.data.loader import Loader
-from nmt.device import Precision
 from nmt.evaluation.likelihood import evaluate_likelihood
 from nmt.evaluation.metrics import Score, bleu, chrf
 from nmt.models.base import TranslationModel
@@ -85,10 +84,11 @@ class Validation:
         )
 
 
-def validate(
-    model: TranslationModel, prepared: PreparedData, config: TrainConfig, device: torch.device, precision: Precision
-) -> Validation:
-    """Score a model on the validation split; the model's mode and the random generators are left as they were."""
+def validate(model: TranslationModel, prepared: PreparedData, config: TrainConfig, device: torch.device) -> Validation:
+    """Score a model on the validation split; the model's mode and the random generators are left as they were.
+
+    In float32 whatever training multiplies in, so that ``nmt.evaluate`` finds the same figures.
+    """
     started = time.perf_counter()
     split = prepared.validation
     training = model.training
@@ -96,12 +96,12 @@ def validate(
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices):  # whatever a search may draw, training goes on as if it had not
         loader = Loader(split, config.training.batch_tokens, None, seed=config.seed, shuffle=False)
-        likelihood = evaluate_likelihood(model, loader, device, precision)
+        likelihood = evaluate_likelihood(model, loader, device, "fp32")
         sources, references = split.sources(), split.references()
         limit = config.training.validation_sentences
         whole = limit is None or limit >= len(sources)
         sources, references = sources[:limit], references[:limit]
-        translator = Translator([model], prepared.tokenizers, device=device, precision=precision)
+        translator = Translator([model], prepared.tokenizers, device=device, precision="fp32")
         best = [found[0] for found in translator.translate(sources, config.search)]
     model.train(training)
     translations = [translation.text for translation in best]

@@ -74,6 +74,15 @@ def test_a_refused_connection(prepare_from: Prepare, tmp_path: Path) -> None:
     assert list((tmp_path / "cache").iterdir()) == []
 
 
+def test_what_the_library_has_in_its_cache_is_used(prepare_from: Prepare, server: HubServer) -> None:
+    code = f"import datasets; datasets.load_dataset({NAME!r})"
+    env = os.environ | {"HF_ENDPOINT": server.endpoint, "USE_TORCH": "0"}
+    subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, timeout=300, check=True)
+    data = prepare_from("http://127.0.0.1:9", max_pairs=30)
+    assert (len(data.train), len(data.validation)) == (30, 20)
+    assert data.validation.references() == ENGLISH
+
+
 def test_a_silent_server_is_an_error_within_the_timeout(tmp_path: Path) -> None:
     """The command as a user types it: status 2, one line, nothing on stdout; timed from the first sign of life on."""
     keys = ["data=multi30k", f"data.cache={tmp_path}", "data.timeout=2"]
@@ -81,19 +90,20 @@ def test_a_silent_server_is_an_error_within_the_timeout(tmp_path: Path) -> None:
         env = os.environ | {"HF_ENDPOINT": endpoint, "HF_HOME": str(tmp_path / "hf")}
         command = [sys.executable, "-m", "nmt.prepare", *keys]
         begin = time.monotonic()
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=100, check=False)
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, check=False)
         seconds = time.monotonic() - begin
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert "no answer" in done.stderr or "timed out" in done.stderr
     assert "Traceback" not in done.stderr
     *_, last = done.stderr.strip().split("\n")
     assert re.match(r"error: the Hugging Face Hub cannot be reached for bentrevett/multi30k .*data=demo", last)
-    assert seconds < 60  # two of them waiting, the rest imports on a machine as busy as it may be
+    assert seconds < 90  # two of them waiting, the rest imports on a busy machine; the libraries would wait for longer
 
 
 def test_all_splits_come_from_one_revision(prepare_from: Prepare, server: HubServer) -> None:
     data = prepare_from(server.endpoint, max_pairs=100)
     assert server.revisions == {SHA}
+    assert data.report["origin"] == {"hub": NAME, "revision": SHA}
     assert len(data.train) == 100
     assert len(data.validation) == 20
 
@@ -122,4 +132,4 @@ def test_a_download_that_dies_leaves_nothing_and_can_be_done_again(
         prepare_from(server.endpoint, timeout=1.0)
     assert list((tmp_path / "cache").iterdir()) == []
     server.dies_after = None
-    assert len(prepare_from(server.endpoint).train) == 12_000
+    assert len(prepare_from(server.endpoint, timeout=60.0).train) == 12_000

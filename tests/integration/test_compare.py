@@ -94,7 +94,7 @@ def test_the_others_are_tested_against_the_best_or_the_one_that_is_named(
 
 def test_a_changed_model_is_evaluated_again(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     device, search = resolve_device("cpu"), default_search()
-    evaluate_run(runs / "a_s1", "test", search, device, None, print)
+    evaluate_run(runs / "a_s1", "test", search, device, "fp32", print)
     assert find_evaluation(runs / "a_s1", "test", search) is not None
     link = runs / "a_s1" / "checkpoints" / "best"
     link.unlink()
@@ -105,7 +105,7 @@ def test_a_changed_model_is_evaluated_again(runs: Path, monkeypatch: pytest.Monk
 def test_without_evaluating_it_says_what_to_run(
     runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    evaluate_run(runs / "a_s1", "test", default_search(), resolve_device("cpu"), None, lambda message: None)
+    evaluate_run(runs / "a_s1", "test", default_search(), resolve_device("cpu"), "fp32", lambda message: None)
     compare_command(monkeypatch, runs / "a_s1", runs / "b_s1", "--no-evaluate")
     shown = capsys.readouterr()
     assert f"python -m nmt.evaluate --checkpoint {runs / 'b_s1'} --split test" in shown.err

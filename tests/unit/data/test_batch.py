@@ -1,7 +1,7 @@
 """Padding and shifting."""
 
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmt.data.batch import collate, encode_source, pad_rows, shift_right
@@ -10,6 +10,7 @@ from nmt.tokens import BOS, EOS, PAD
 rows = st.lists(st.lists(st.integers(4, 50), max_size=6), min_size=1, max_size=6)
 
 
+@settings(deadline=None)
 @given(rows)
 def test_rows_are_padded_on_the_right(ids: list[list[int]]) -> None:
     padded, lengths = pad_rows(ids)
@@ -20,6 +21,7 @@ def test_rows_are_padded_on_the_right(ids: list[list[int]]) -> None:
         assert row[length:].eq(PAD).all()
 
 
+@settings(deadline=None)
 @given(rows)
 def test_the_target_goes_in_behind_bos_without_its_end(ids: list[list[int]]) -> None:
     target_out, lengths = pad_rows([[*row, EOS] for row in ids])

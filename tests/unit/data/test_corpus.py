@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmt.data.corpus import DataError, clean_line, decode_lines, read_lines, record_text
@@ -53,6 +53,7 @@ def test_line_ends_and_byte_order_marks(tmp_path: Path, data: bytes, lines: list
     assert lines_of(tmp_path / "text", data) == lines
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"])), max_size=20), st.booleans())
 def test_any_text_comes_back(lines: list[str], final_newline: bool) -> None:
     expected = [line.removesuffix("\r") for line in lines]
@@ -68,6 +69,7 @@ def test_any_text_comes_back(lines: list[str], final_newline: bool) -> None:
     assert list(decode_lines([part for part in raw if part], "text")) == expected
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"])), max_size=20))
 def test_compressed_files_hold_the_same_lines(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
     folder = tmp_path_factory.mktemp("text")
@@ -157,6 +159,7 @@ def test_cleaning(text: str, cleaned: str, removed: int) -> None:
     assert clean_line(text) == (cleaned, removed)
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_cleaning_leaves_no_control_character_and_nothing_else_changed(text: str) -> None:
     cleaned, removed = clean_line(text)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import sentencepiece
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmt.config import CONFIG_DIR, ConfigError, TokenizerConfig, parse
@@ -29,13 +29,13 @@ RESERVED = {PAD, UNK, BOS, EOS}
 CONTROL = ["</s>", "<s>", "<pad>"]
 
 
-def settings(**changes: Any) -> TokenizerConfig:
+def tokenizer_config(**changes: Any) -> TokenizerConfig:
     tree = yaml.safe_load((CONFIG_DIR / "data" / "files.yaml").read_text(encoding="utf-8"))["tokenizer"]
     return parse(TokenizerConfig, tree | {"vocabulary_size": 60, "num_threads": 1} | changes)
 
 
 def trained(sources: list[str] = ENGLISH, targets: list[str] = GERMAN, **changes: Any) -> TokenizerPair:
-    return train_tokenizers(settings(**changes), sources, targets, len(sources), seed=1)
+    return train_tokenizers(tokenizer_config(**changes), sources, targets, len(sources), seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +138,7 @@ def test_the_normalizer_is_the_one_named() -> None:
     assert tokenizer.decode(tokenizer.encode("ﬁx ²")) == "fix 2"
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 309), max_size=30))
 def test_decoding_gives_one_line(with_bytes: Tokenizer, ids: list[int]) -> None:
     text = with_bytes.decode(ids)
@@ -152,11 +153,13 @@ def test_a_newline_spelled_in_bytes_is_a_space(with_bytes: Tokenizer) -> None:
     assert with_bytes.decode([letter, newline, letter]) == "A A"
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_byte_fallback_knows_every_character(with_bytes: Tokenizer, text: str) -> None:
     assert UNK not in with_bytes.encode(text)
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_any_text_can_be_encoded(joint: Tokenizer, text: str) -> None:
     ids = joint.encode(text)
@@ -167,6 +170,7 @@ def test_any_text_can_be_encoded(joint: Tokenizer, text: str) -> None:
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from([*" ".join(ENGLISH).split(), "unseen", "Ж", "aaa"]), min_size=1, max_size=12))
 def test_words_group_their_pieces(joint: Tokenizer, words: list[str]) -> None:
     ids = joint.encode(" ".join(words))
@@ -220,7 +224,7 @@ def test_each_side_may_have_a_size_of_its_own() -> None:
     with pytest.raises(DataError, match=r"data\.tokenizer\.source_vocabulary_size: 9999 is more .*the source"):
         trained(joint=False, vocabulary_size=45, source_vocabulary_size=9999)
     with pytest.raises(ConfigError, match="joint=false"):
-        check_tokenizer_config(settings(joint=True, source_vocabulary_size=40))
+        check_tokenizer_config(tokenizer_config(joint=True, source_vocabulary_size=40))
 
 
 def test_text_without_words_is_an_error() -> None:
@@ -248,6 +252,7 @@ def test_training_is_repeatable_and_follows_the_sample() -> None:
     assert digests[0] != trained(lines, lines, vocabulary_size=40).digest
 
 
+@settings(deadline=None)
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 5))
 def test_a_sample_has_its_size_and_keeps_the_order(count: int, limit: int, seed: int) -> None:
     lines = [str(i) for i in range(count)]
@@ -291,7 +296,7 @@ def test_no_more_than_the_sample_is_held(monkeypatch: pytest.MonkeyPatch) -> Non
 )
 def test_impossible_settings_are_named(key: str, value: float) -> None:
     with pytest.raises(ConfigError, match=rf"data\.tokenizer\.{key}: .*found {value}"):
-        check_tokenizer_config(settings(**{key: value}))
+        check_tokenizer_config(tokenizer_config(**{key: value}))
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
