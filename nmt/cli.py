@@ -14,9 +14,17 @@ from nmt.config import CONFIG_DIR, SearchConfig, parse, to_tree
 
 USER_ERROR = 2
 
+_WRONG_PATH = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
+
 
 def use_utf8() -> None:
-    """Read and write UTF-8 with plain newlines whatever the locale says; a bad byte on stdin is an error."""
+    """Read and write UTF-8 with plain newlines whatever the locale says; a bad byte on stdin is an error.
+
+    A stream that was closed before we began (``<&-``, some daemons) is /dev/null.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 (as long as the process)
     sys.stdin.reconfigure(encoding="utf-8", errors="strict", newline="\n")  # type: ignore[union-attr]
     sys.stdout.reconfigure(encoding="utf-8", errors="strict", newline="\n")  # type: ignore[union-attr]
     sys.stderr.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
@@ -25,8 +33,8 @@ def use_utf8() -> None:
 def run(main: Callable[[], None]) -> NoReturn:
     """Run a command and exit: status 0, 2 for what a user can mend, 1 for a failure of the machine, 130 for Ctrl-C.
 
-    A user's mistake (``ValueError`` and its family, a missing file) is one line on stderr; with ``NMT_DEBUG=1`` in the
-    environment the traceback stands before it. A defect of the program keeps its traceback.
+    A user's mistake (``ValueError`` and its family, a path that does not lead where it should) is one line on stderr;
+    with ``NMT_DEBUG=1`` in the environment the traceback stands before it. A defect of the program keeps its traceback.
     """
     use_utf8()
     try:
@@ -39,7 +47,7 @@ def run(main: Callable[[], None]) -> NoReturn:
         status = 0
     except KeyboardInterrupt:
         status = _complain("interrupted", 130)
-    except (ValueError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
+    except (ValueError, *_WRONG_PATH) as error:
         status = _complain(str(error), USER_ERROR)
     except OSError as error:
         hint = ": free some space and run the same command again" if error.errno == errno.ENOSPC else ""
@@ -50,8 +58,20 @@ def run(main: Callable[[], None]) -> NoReturn:
 def _complain(message: str, status: int) -> int:
     if os.environ.get("NMT_DEBUG"):
         traceback.print_exc()
-    print(f"error: {message}", file=sys.stderr, flush=True)
+    line = "; ".join(part.strip() for part in message.splitlines() if part.strip())  # a library's message may have many
+    print(f"error: {line}", file=sys.stderr, flush=True)
     return status
+
+
+class CommandParser(argparse.ArgumentParser):
+    """Options of a command; its help is the module's docstring as it stands. A mistake is one line and status 2."""
+
+    def __init__(self, prog: str, description: str | None) -> None:
+        super().__init__(prog=prog, description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong without reciting every option there is."""
+        self.exit(USER_ERROR, f"error: {message}; python -m {self.prog} --help lists all options\n")
 
 
 def add_search_arguments(parser: argparse.ArgumentParser) -> None:

@@ -3,7 +3,8 @@
     python -m nmt.compare runs/*
     python -m nmt.compare runs/a_s1 runs/b_s1 --baseline runs/a_s1 --output report.md
 
-A run that has no evaluation yet, or one of an older checkpoint, is evaluated first.
+A run that has no evaluation with these search options yet, or one of an older checkpoint, is evaluated first. One that
+is there is taken as it is: --device, --precision and --batch-tokens are for the evaluations still to be made.
 """
 
 import argparse
@@ -15,15 +16,13 @@ from typing import Any
 from nmt.analysis.evaluated_runs import evaluate_run, find_evaluation, write_text
 from nmt.analysis.report import RunFigures, by_text, comparison_report, significance
 from nmt.checkpoint import CheckpointError, load_config, resolve
-from nmt.cli import add_device_arguments, add_search_arguments, run, search_config
+from nmt.cli import CommandParser, add_device_arguments, add_search_arguments, run, search_config
 from nmt.device import resolve_device
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> CommandParser:
     """Command line of ``nmt.compare``."""
-    parser = argparse.ArgumentParser(
-        prog="nmt.compare", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = CommandParser("nmt.compare", __doc__)
     add = parser.add_argument
     add("runs", nargs="+", metavar="RUN", help="run folders (or checkpoint folders)")
     add(
@@ -50,6 +49,8 @@ def main() -> None:
     arguments = parser().parse_args()
     if arguments.output is not None and arguments.output.suffix not in (".md", ".json"):
         raise ValueError(f"--output {arguments.output}: expected a name that ends in .md or .json")
+    if arguments.output is not None and not arguments.output.parent.is_dir():
+        raise ValueError(f"--output {arguments.output}: no folder {arguments.output.parent}; make it first")
     names = _names(arguments.runs)
     if arguments.baseline is not None and _plain(arguments.baseline) not in names:
         raise ValueError(f"--baseline {arguments.baseline}: none of the runs; they are {', '.join(names)}")
@@ -57,6 +58,10 @@ def main() -> None:
     if not any(figures.metrics for figures in runs):
         raise ValueError("no run with an evaluation: nothing to compare")
     baseline = None if arguments.baseline is None else names[_plain(arguments.baseline)]
+    if any(figures.name == baseline and figures.metrics is None for figures in runs):
+        raise ValueError(
+            f"--baseline {arguments.baseline}: not evaluated; leave out --no-evaluate to evaluate it first"
+        )
     report = comparison_report(runs, baseline, arguments.test)
     print(report)
     if arguments.output is not None:

@@ -16,10 +16,13 @@ def resolve_device(name: str) -> torch.device:
     """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device: torch.device | None
     try:
         device = torch.device(name)
-    except RuntimeError as error:
-        raise ValueError(f"device: expected auto, cpu, cuda or cuda:N, found {name!r}") from error
+    except RuntimeError:
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
+        raise ValueError(f"device: expected auto, cpu, cuda or cuda:N, found {name!r}")
     if device.type == "cuda" and (not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()):
         raise ValueError(f"device: {name} asked for, but this machine has {torch.cuda.device_count()} CUDA devices")
     return device

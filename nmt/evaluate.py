@@ -7,7 +7,6 @@ Writes hypotheses.txt, references.txt, sources.txt and metrics.json to <run>/eva
 stdout. `sacrebleu references.txt -i hypotheses.txt` in that folder gives the same BLEU.
 """
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -15,15 +14,13 @@ from nmt.analysis.evaluated_runs import evaluate_run
 from nmt.analysis.evaluation import own_files
 from nmt.analysis.report import evaluation_report
 from nmt.checkpoint import load_config, resolve
-from nmt.cli import add_device_arguments, add_search_arguments, run, search_config
+from nmt.cli import CommandParser, add_device_arguments, add_search_arguments, run, search_config
 from nmt.device import resolve_device
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> CommandParser:
     """Command line of ``nmt.evaluate``."""
-    parser = argparse.ArgumentParser(
-        prog="nmt.evaluate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = CommandParser("nmt.evaluate", __doc__)
     add = parser.add_argument
     add(
         "--checkpoint",
@@ -35,8 +32,7 @@ def parser() -> argparse.ArgumentParser:
     add(
         "--split",
         choices=["test", "validation"],
-        default="test",
-        help="of the data the run was trained on (default: %(default)s; validation where there is no test split)",
+        help="of the data the run was trained on (default: test; validation where there is no test split)",
     )
     add("--source", type=Path, metavar="FILE", help="translate this file instead, one sentence a line ...")
     add("--reference", type=Path, metavar="FILE", help="... and score against this one, line by line")
@@ -50,9 +46,13 @@ def main() -> None:
     arguments = parser().parse_args()
     if (arguments.source is None) != (arguments.reference is None):
         raise ValueError("--source and --reference go together: one file of sentences, one of their translations")
+    if arguments.source is not None and arguments.split is not None:
+        raise ValueError("--split names a part of the run's own data: leave it out beside --source and --reference")
+    if arguments.output is not None and arguments.output.exists() and not arguments.output.is_dir():
+        raise ValueError(f"--output {arguments.output}: is a file; expected a folder, or a name for a new one")
     done = evaluate_run(
         arguments.checkpoint,
-        own_files(arguments.source, arguments.reference) if arguments.source else arguments.split,
+        own_files(arguments.source, arguments.reference) if arguments.source else arguments.split or "test",
         search_config(arguments, load_config(resolve(arguments.checkpoint)).search),
         resolve_device(arguments.device),
         arguments.precision,

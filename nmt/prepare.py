@@ -5,34 +5,23 @@ finds them. The table of what was read, kept and dropped goes to stderr, the pre
 ``--cfg job`` shows the configuration, ``--help`` the groups.
 """
 
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import hydra
-from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf import DictConfig
 
 from nmt.cli import run
-from nmt.config import CONFIG_DIR, ConfigError, TrainConfig, parse
+from nmt.composition import compose, run_job
+from nmt.config import CONFIG_DIR, TrainConfig
 from nmt.data.dataset import prepare
 
 
 @hydra.main(config_path=str(CONFIG_DIR), config_name="train", version_base="1.3")  # type: ignore[untyped-decorator]
 def _job(tree: DictConfig) -> None:
-    """Prepare the data of one configuration. Errors end here: Hydra would print them in its own way."""
-    try:
-        run(lambda: _prepare(tree))
-    except SystemExit as finished:
-        if finished.code:  # else the next one of a sweep
-            raise
+    run_job(tree, _prepare)
 
 
-def _prepare(tree: DictConfig) -> None:
-    with _plain_errors():
-        config = parse(TrainConfig, OmegaConf.to_container(tree, resolve=True, throw_on_missing=True))
+def _prepare(config: TrainConfig) -> None:
     print(prepare(config.data, _log).folder)
 
 
@@ -40,21 +29,9 @@ def _log(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-@contextmanager
-def _plain_errors() -> Iterator[None]:
-    """What Hydra and OmegaConf complain about, as a ConfigError of one line."""
-    try:
-        yield
-    except (HydraException, OmegaConfBaseException) as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise ConfigError("; ".join(lines)) from error
-
-
 def main() -> None:
     """Compose the configuration of a run and prepare its data."""
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors arrive here instead of being printed by Hydra with advice
-    with _plain_errors():
-        _job()
+    compose(_job)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ nothing else; a summary goes to stderr.
     "log_probability", "tokens" (subwords), "length" (|y|), "finished" (false: cut at the length limit)}, ...]}
 """
 
-import argparse
 import json
 import os
 import stat
@@ -26,7 +25,7 @@ from typing import TextIO
 import torch
 
 from nmt.checkpoint import load_config, resolve
-from nmt.cli import add_device_arguments, add_search_arguments, run, search_config
+from nmt.cli import CommandParser, add_device_arguments, add_search_arguments, run, search_config
 from nmt.data.corpus import decode_lines, read_lines
 from nmt.search import check
 from nmt.translator import Translation, Translator
@@ -34,11 +33,9 @@ from nmt.translator import Translation, Translator
 BUFFER_LINES = 4096
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> CommandParser:
     """Command line of ``nmt.translate``."""
-    parser = argparse.ArgumentParser(
-        prog="nmt.translate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = CommandParser("nmt.translate", __doc__)
     add = parser.add_argument
     add(
         "--checkpoint",

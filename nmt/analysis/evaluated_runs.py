@@ -63,10 +63,13 @@ def evaluate_run(
 
 
 def find_evaluation(path: Path, split: str, search: SearchConfig) -> Evaluated | None:
-    """The evaluation of a run that :func:`evaluate_run` has written, if it is of the model that is there now."""
+    """The evaluation of a run that :func:`evaluate_run` has written, if it is of this model and this search."""
     folder = evaluation_folder(path, usable_split(load_config(resolve(path)).data, split), search)
     metrics = read_metrics(folder)
     if metrics is None or metrics.get("weights_sha256") != weights_digest(resolve(path)):
+        return None
+    # The folder's name leaves out what is usual, and what is usual may have changed since.
+    if metrics["search"] != to_tree(search) | {"batch_tokens": metrics["search"]["batch_tokens"]}:
         return None
     return Evaluated(folder, metrics)
 

@@ -6,6 +6,7 @@
 import errno
 import hashlib
 import json
+import math
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -147,9 +148,24 @@ def check_config(config: DataConfig) -> None:
         raise ConfigError(f"data.name: names a folder, so it cannot be {config.name!r}")
     if config.max_length < 2:
         raise ConfigError(f"data.max_length: counts subwords with EOS, so 2 is the least; found {config.max_length}")
-    if not isinstance(config, DemoData) and config.max_pairs is not None and config.max_pairs < 1:
+    if isinstance(config, DemoData):
+        _check_demo(config)
+    elif config.max_pairs is not None and config.max_pairs < 1:
         raise ConfigError(f"data.max_pairs: expected 1 or more, or null, found {config.max_pairs}")
+    if isinstance(config, HubData) and not 0 < config.timeout < math.inf:
+        raise ConfigError(f"data.timeout: expected a number of seconds above 0, found {config.timeout}")
     check_tokenizer_config(config.tokenizer)
+
+
+def _check_demo(config: DemoData) -> None:
+    for key, value, written in (("source", config.source, "en"), ("target", config.target, "de")):
+        if value != written:
+            raise ConfigError(
+                f"data.{key}: the demo's grammar is English to German, so it must be {written}, not {value}"
+            )
+    for key in ("train_pairs", "validation_pairs", "test_pairs"):
+        if getattr(config, key) < 1:
+            raise ConfigError(f"data.{key}: expected 1 or more, found {getattr(config, key)}")
 
 
 def _open_corpus(config: DataConfig, log: Callable[[str], None]) -> Corpus:

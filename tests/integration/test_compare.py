@@ -1,5 +1,6 @@
 """``nmt.compare``: one table, honest about what cannot be compared."""
 
+import dataclasses
 import json
 import shutil
 import sys
@@ -102,6 +103,17 @@ def test_a_changed_model_is_evaluated_again(runs: Path, monkeypatch: pytest.Monk
     assert find_evaluation(runs / "a_s1", "test", search) is None
 
 
+def test_another_search_is_evaluated_again(runs: Path) -> None:
+    """Whatever the evaluation's folder is called: what is usual, and so not in its name, may change."""
+    search = default_search()
+    done = evaluate_run(runs / "a_s1", "test", search, resolve_device("cpu"), "fp32", print)
+    other_batches = dataclasses.replace(search, batch_tokens=7)
+    assert find_evaluation(runs / "a_s1", "test", other_batches) is not None
+    done.metrics["search"]["alpha"] += 1
+    (done.folder / "metrics.json").write_text(json.dumps(done.metrics), encoding="utf-8")
+    assert find_evaluation(runs / "a_s1", "test", search) is None
+
+
 def test_without_evaluating_it_says_what_to_run(
     runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -159,8 +171,13 @@ def test_mistakes_are_named(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None
         compare_command(monkeypatch, runs / "a_s1", "--baseline", "x")
     with pytest.raises(ValueError, match=r"ends in \.md or \.json"):
         compare_command(monkeypatch, runs / "a_s1", "--output", runs / "report.pdf")
+    with pytest.raises(ValueError, match=r"no folder .*nowhere"):
+        compare_command(monkeypatch, runs / "a_s1", "--output", runs / "nowhere" / "report.md")
     with pytest.raises(ValueError, match="nothing to compare"):
         compare_command(monkeypatch, runs / "a_s1", "--no-evaluate")
+    evaluate_run(runs / "a_s1", "test", default_search(), resolve_device("cpu"), "fp32", lambda message: None)
+    with pytest.raises(ValueError, match=r"--baseline .*b_s1: not evaluated"):
+        compare_command(monkeypatch, runs / "a_s1", runs / "b_s1", "--no-evaluate", "--baseline", runs / "b_s1")
 
 
 def test_runs_of_one_name_are_told_apart(

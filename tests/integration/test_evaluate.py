@@ -147,6 +147,8 @@ def test_what_is_wrong_with_own_files_is_said(run: Path, monkeypatch: pytest.Mon
     refused("none: no lines", "--source", tmp_path / "none", "--reference", tmp_path / "none")
     refused("latin: line 2", "--source", tmp_path / "two", "--reference", tmp_path / "latin")
     refused("go together", "--source", tmp_path / "two")
+    refused("--split names", "--source", tmp_path / "two", "--reference", tmp_path / "two", "--split", "test")
+    refused("--output .*one: is a file", "--split", "validation", "--output", tmp_path / "one")
     refused("--beam-size", "--split", "validation", "--beam-size", "0")
     assert not (run / "evaluation").exists()
 

@@ -178,6 +178,7 @@ def test_a_bad_byte_leaves_no_file_behind(trained, tmp_path):
         (["--buffer-size", 0], "--buffer-size"),
         (["--threads", 0], "--threads"),
         (["--device", "abacus"], "device"),
+        (["--device", "meta"], "device"),
         (["--input", "nowhere.txt"], "nowhere.txt"),
         (["--output", "nowhere/out.txt"], "nowhere"),
         (["--checkpoint", "nowhere"], "nowhere"),
@@ -187,6 +188,15 @@ def test_mistakes_are_named(trained, tmp_path, monkeypatch, capsys, arguments, n
     monkeypatch.chdir(tmp_path)
     with pytest.raises((ValueError, OSError), match=named):
         call(monkeypatch, capsys, b"ein hund\n", "--checkpoint", trained, *arguments)
+
+
+@pytest.mark.parametrize("option", ["--alpha=much", "--nonsense", "--output-format=xml", "--checkpoint"])
+def test_a_wrong_option_is_one_line_and_status_2(option):
+    result = subprocess.run(command("--checkpoint", "x", option), capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+    assert option.split("=")[0] in result.stderr
 
 
 def test_output_to_what_is_no_file_and_through_a_link(trained, tmp_path, monkeypatch, capsys):

@@ -312,6 +312,24 @@ def test_what_cannot_work_is_refused_by_key(folder: Path, changes: dict[str, Any
     assert not (folder / "cache").exists()
 
 
+@pytest.mark.parametrize(
+    ("group", "changes", "key"),
+    [
+        ("demo", {"source": "de", "target": "en"}, r"data\.source"),
+        ("demo", {"target": "fr"}, r"data\.target"),
+        ("demo", {"test_pairs": 0}, r"data\.test_pairs"),
+        ("multi30k", {"timeout": 0.0}, r"data\.timeout"),
+    ],
+    ids=str,
+)
+def test_what_a_kind_of_data_cannot_be_is_refused_by_key(
+    tmp_path: Path, group: str, changes: dict[str, Any], key: str
+) -> None:
+    with pytest.raises(ConfigError, match=key):
+        prepared(data_config(group, tmp_path / "cache", **changes))
+    assert not (tmp_path / "cache").exists()
+
+
 def test_a_missing_folder_is_no_prepared_data(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="damaged"):
         open_prepared(tmp_path / "nothing")

@@ -1,0 +1,57 @@
+"""The commands that Hydra composes a configuration for: what ``nmt.train`` and ``nmt.prepare`` have in common.
+
+Both take ``configs/train.yaml`` with overrides and ``-m`` for sweeps. Hydra composes; what goes wrong, in composing or
+in the work itself, ends as with every other command: one line on stderr and the exit status of :func:`nmt.cli.run`.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from nmt.cli import run
+from nmt.config import ConfigError, TrainConfig, parse
+
+
+def run_job(tree: DictConfig, work: Callable[[TrainConfig], None]) -> None:
+    """Do the work for one composed configuration: one job of a sweep, or the only one.
+
+    Errors end here, as Hydra would print them in its own way.
+
+    Raises:
+        SystemExit: the work failed, or was stopped; what else there is of a sweep is left undone.
+    """
+    try:
+        run(lambda: work(_parsed(tree)))
+    except SystemExit as finished:
+        if finished.code:  # else the next job of the sweep
+            raise
+
+
+def compose(job: Callable[[], None]) -> None:
+    """Call a function that ``hydra.main`` has decorated: it composes from the command line and runs every job.
+
+    Raises:
+        ConfigError: the command line does not compose; Hydra's complaint in one line.
+    """
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors arrive here instead of being printed by Hydra with advice
+    with _plain_errors():
+        job()
+
+
+def _parsed(tree: DictConfig) -> TrainConfig:
+    with _plain_errors():
+        return parse(TrainConfig, OmegaConf.to_container(tree, resolve=True, throw_on_missing=True))
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    """What Hydra and OmegaConf complain about, as a ConfigError of one line."""
+    try:
+        yield
+    except (HydraException, OmegaConfBaseException) as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        raise ConfigError("; ".join(lines)) from error
