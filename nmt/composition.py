@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from hydra.errors import HydraException
+from hydra.errors import HydraException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -54,4 +54,8 @@ def _plain_errors() -> Iterator[None]:
         yield
     except (HydraException, OmegaConfBaseException) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        if isinstance(error, OverrideParseException):
+            lines.append(
+                "letters beyond ASCII, commas and brackets want quotes that the shell leaves alone: \"key='Köln'\""
+            )
         raise ConfigError("; ".join(lines)) from error

@@ -1,9 +1,9 @@
 """The embedded demo data: English-German pairs from a synchronous grammar, with gold word alignments.
 
-No source: the grammar and its words are our own. ``demo_nouns``, ``demo_verbs`` and ``demo_lexicon`` hold the words,
-``demo_morphology`` their forms; ``demo_syntax``, ``demo_clause`` and ``demo_sentence`` say phrases, clauses and
-sentences in both languages; ``demo_sampling`` and the ``demo_sample_*`` files under it choose what is said. The same
-seed gives the same pairs on every machine.
+No source: the grammar and its words are our own. ``demo_nouns``, ``demo_verbs``, ``demo_auxiliaries`` and
+``demo_lexicon`` hold the words, ``demo_morphology`` their forms; ``demo_syntax``, ``demo_clause`` and ``demo_sentence``
+say phrases, clauses and sentences in both languages; ``demo_sampling`` and the ``demo_sample_*`` files under it choose
+what is said. The same seed gives the same pairs on every machine.
 
 What makes German a function of English here: the English past is the German preterite, the perfect the perfect; *you*
 is du; a person's noun is masculine unless the English word is feminine; the order of the German middle field is fixed

@@ -11,50 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from nmt.data.demo_morphology import REFLEXIVE, EnglishVerb, GermanVerb, english_verb, german_verb
+from nmt.data.demo_auxiliaries import BE_FORMS, BE_VERB, HABEN, MODALS, SEIN, WERDEN
+from nmt.data.demo_morphology import REFLEXIVE, EnglishVerb, GermanVerb
 from nmt.data.demo_syntax import Constituent, Coordination, English, German, Nominal, NounPhrase, Phrase, Source, Word
 from nmt.data.demo_verbs import Complement, Frame
-
-_HABEN = german_verb("haben hat hatte gehabt +du=hast")
-_SEIN = german_verb("sein ist war gewesen +sein +ich=bin +du=bist +wir=sind")
-_WERDEN = german_verb("werden wird wurde worden +sein +du=wirst")
-
-
-@dataclass(frozen=True, slots=True)
-class Modal:
-    """An English modal (its words for the third person singular, and for the rest) and its German verb."""
-
-    singular: tuple[str, ...]
-    other: tuple[str, ...]
-    german: GermanVerb
-    past_form: bool  # of the German verb
-    past: bool  # in meaning
-
-    @property
-    def inverts(self) -> bool:
-        """Whether a question or a negation needs no *do* (and we use it there)."""
-        return self.singular[0] in ("can", "could", "should", "must", "may", "would")
-
-
-_KOENNEN = german_verb("können kann konnte gekonnt +du=kannst")
-_MUESSEN = german_verb("müssen muss musste gemusst +du=musst")
-_SOLLEN = german_verb("sollen soll sollte gesollt +du=sollst")
-_WOLLEN = german_verb("wollen will wollte gewollt +du=willst")
-_DUERFEN = german_verb("dürfen darf durfte gedurft +du=darfst")
-_MOEGEN = german_verb("mögen mag möchte gemocht +du=magst")
-MODALS = {
-    "can": Modal(("can",), ("can",), _KOENNEN, False, False),
-    "must": Modal(("must",), ("must",), _MUESSEN, False, False),
-    "should": Modal(("should",), ("should",), _SOLLEN, True, False),
-    "may": Modal(("may",), ("may",), _DUERFEN, False, False),
-    "want": Modal(("wants", "to"), ("want", "to"), _WOLLEN, False, False),
-    "would like": Modal(("would", "like", "to"), ("would", "like", "to"), _MOEGEN, True, False),
-    "could": Modal(("could",), ("could",), _KOENNEN, True, True),
-    "wanted": Modal(("wanted", "to"), ("wanted", "to"), _WOLLEN, True, True),
-    "had": Modal(("had", "to"), ("had", "to"), _MUESSEN, True, True),
-    "allowed": Modal(("was", "allowed", "to"), ("were", "allowed", "to"), _DUERFEN, True, True),
-}
-_BE = {"present": ("am", "is", "are"), "past": ("was", "was", "were")}
 
 
 @dataclass(eq=False, slots=True)
@@ -174,7 +134,7 @@ class Clause:
 
     def _english_verbs(self, mode: str, inverted: bool) -> list[Source]:
         """Auxiliaries, *not*, frequency adverb and verb; remembers which German word each belongs to."""
-        verb = self.frame.english if self.frame else _BE_VERB
+        verb = self.frame.english if self.frame else BE_VERB
         chain = [(Source(text), slot) for text, slot in self._english_chain(verb, mode, inverted)]
         self._finite = tuple(source for source, slot in chain if slot in ("finite", "both"))
         self._main = tuple(source for source, slot in chain if slot in ("main", "both"))
@@ -199,7 +159,7 @@ class Clause:
     def _english_chain(self, verb: EnglishVerb, mode: str, inverted: bool) -> list[tuple[str, str]]:
         person, number = self.subject.person, self.subject.number
         past = self.tense in ("past", "pluperfect")
-        be = _BE["past" if past else "present"][2 if number == "pl" or person == 2 else 1 if person == 3 else 0]
+        be = BE_FORMS["past" if past else "present"][2 if number == "pl" or person == 2 else 1 if person == 3 else 0]
         third = person == 3 and number == "sg"
         if mode == "infinitive":
             return [("to", "to"), (verb.base, "main")]
@@ -363,7 +323,7 @@ class Clause:
 
     def _german_verbs(self, order: str) -> tuple[German, German]:
         """The finite verb (in an infinitive clause: none) and the right bracket."""
-        verb = self.frame.german if self.frame else _SEIN
+        verb = self.frame.german if self.frame else SEIN
         person, number = self.subject.person, self.subject.number
         past = self.tense in ("past", "pluperfect")
 
@@ -383,14 +343,14 @@ class Clause:
             modal = MODALS[self.modal]
             return [finite(modal.german, modal.past_form, self._finite)], [infinitive]
         if self.tense == "future":
-            return [finite(_WERDEN, False, self._finite)], [infinitive]
+            return [finite(WERDEN, False, self._finite)], [infinitive]
         if self.passive:
             if self.tense in ("perfect", "pluperfect"):
                 been = (self._been,) if self._been else ()
-                return [finite(_SEIN, past, self._finite)], [participle, Word("worden", been, "participle")]
-            return [finite(_WERDEN, past, self._finite)], [participle]
+                return [finite(SEIN, past, self._finite)], [participle, Word("worden", been, "participle")]
+            return [finite(WERDEN, past, self._finite)], [participle]
         if self.tense in ("perfect", "pluperfect"):
-            helper = _SEIN if verb.auxiliary == "sein" else _HABEN
+            helper = SEIN if verb.auxiliary == "sein" else HABEN
             return [finite(helper, past, self._finite)], [participle]
         word = finite(verb, past, self._finite)
         if not verb.prefix:
@@ -409,7 +369,6 @@ def _indefinite(filler: object) -> bool:
     return isinstance(filler, NounPhrase) and filler.indefinite
 
 
-_BE_VERB = english_verb("be was been")
 _MIDDLE = (
     *(
         "reflexive",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nmt.data.demo_clause import MODALS, Adjunct, Argument, Attached, Clause
-from nmt.data.demo_frames import GROUPS, fitting_frames, frames_of, frames_with_argument, frames_with_subject
+from nmt.data.demo_auxiliaries import MODALS
+from nmt.data.demo_clause import Adjunct, Argument, Attached, Clause
+from nmt.data.demo_frames import GROUPS, fitting_frames
 from nmt.data.demo_lexicon import CITIES, COUNTRIES, adjective_rank, adjectives, adjectives_for
 from nmt.data.demo_morphology import Adjective, Noun
-from nmt.data.demo_nouns import nouns_of, places
+from nmt.data.demo_nouns import nouns_of
 from nmt.data.demo_sample_adjuncts import SURFACES, AdjunctSampler
 from nmt.data.demo_syntax import (
     Coordination,
@@ -18,7 +19,6 @@ from nmt.data.demo_syntax import (
     NounPhrase,
     Phrase,
     Pronoun,
-    RelativePronoun,
     adverb,
 )
 from nmt.data.demo_verbs import Complement, Frame
@@ -384,60 +384,4 @@ class ClauseSampler(AdjunctSampler):
             options = adjectives_for(subject.noun) or options
         clause = Clause(subject, predicate=self.predicate(draw.pick(options), degree), tense=tense)
         clause.negated = not degree and draw.chance(0.12)
-        return clause
-
-    def relative(self, noun: Noun, number: str, budget: int, setting: str, depth: int) -> Clause:
-        """A relative clause: its pronoun is the subject, an object, the object of a preposition, or a possessor."""
-        draw = self.draw
-        wanted = Wanted("past" if setting == "past" else "present", depth)
-        pronoun = RelativePronoun(noun, number)
-        as_subject, as_argument = frames_with_subject(noun), frames_with_argument(noun)
-        person = "person" in noun.tags or "animal" in noun.tags
-        kind = draw.weighted(
-            (
-                ("copula", 0.1 if adjectives_for(noun) else 0.0),
-                ("subject", (0.45 if person else 0.15) if as_subject else 0.0),
-                ("argument", 0.4 if as_argument else 0.0),
-                ("whose", 0.1 if "person" in noun.tags else 0.0),
-                ("where", 0.3 if noun in places() else 0.0),
-            )
-        )
-        if kind == "copula":
-            predicate = self.predicate(draw.pick(adjectives_for(noun)), budget > 3)
-            return Clause(pronoun, predicate=predicate, tense=wanted.setting, moved=pronoun)
-        if kind == "subject":
-            clause = self.with_frame(draw.pick(as_subject), budget, wanted, pronoun)
-            clause.moved = pronoun
-            return clause
-        if kind == "whose":
-            return self._whose(pronoun, budget, wanted)
-        if kind == "where":
-            english, german, *_ = places()[noun]
-            pronoun.after_preposition = True
-            frame = draw.pick(frames_of(draw.pick(("intransitive", "accusative"))))
-            clause = self.with_frame(frame, budget - 2, wanted)
-            clause.adjuncts = [adjunct for adjunct in clause.adjuncts if adjunct.kind not in ("place", "company")]
-            clause.adjuncts.append(Adjunct("place", Phrase((english,), german, "dat", pronoun)))
-            clause.moved = clause.adjuncts[-1].filler
-            return clause
-        frame, index = draw.pick(as_argument)
-        complement = frame.complements[index]
-        dative = complement.case == "dat" and bool(complement.english)
-        pronoun.after_preposition = complement.kind == "prepositional" or dative
-        clause = self.with_frame(frame, budget - 1, wanted, given={index: pronoun})
-        clause.moved = clause.arguments[index].filler
-        return clause
-
-    def _whose(self, pronoun: RelativePronoun, budget: int, wanted: Wanted) -> Clause:
-        draw = self.draw
-        owned = draw.pick(nouns_of("kin+pet+car+bicycle+house+coat+suitcase+book"))
-        whose = NounPhrase(owned, "sg", "whose", whose=pronoun)
-        options = frames_with_subject(owned)
-        if options and draw.chance(0.5):
-            clause = self.with_frame(draw.pick(options), budget - 1, wanted, whose)
-        else:
-            objects = [(frame, index) for frame, index in frames_with_argument(owned) if frame.kinds[index] == "object"]
-            frame, index = draw.pick(objects)
-            clause = self.with_frame(frame, budget - 1, wanted, given={index: whose})
-        clause.moved = whose
         return clause

@@ -16,7 +16,8 @@ from nmt.data.demo_frames import PLAIN, fits_person, frames_of, frames_with_argu
 from nmt.data.demo_lexicon import adjectives_for
 from nmt.data.demo_morphology import Noun
 from nmt.data.demo_nouns import nouns_of
-from nmt.data.demo_sample_clauses import ClauseSampler, Wanted, heavy, mentionable, personal
+from nmt.data.demo_sample_clauses import Wanted, heavy, mentionable, personal
+from nmt.data.demo_sample_relatives import RelativeSampler
 from nmt.data.demo_sentence import Sentence
 from nmt.data.demo_syntax import Interrogative, Nominal, NounPhrase, Pronoun, adverb
 from nmt.data.demo_verbs import Frame
@@ -25,7 +26,7 @@ from nmt.data.demo_verbs import Frame
 _PARTS = ((10, 0.3), (20, 0.5), (32, 0.7), (45, 0.6))
 
 
-class Sampler(ClauseSampler):
+class Sampler(RelativeSampler):
     """Draws sentences."""
 
     def __init__(self, draw: Draw) -> None:

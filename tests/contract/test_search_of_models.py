@@ -116,6 +116,22 @@ def test_attention_is_that_of_forced_decoding(name):
 
 
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_a_source_is_encoded_once_however_long_the_search(name, beam_size):
+    model, rows = make(name), sources(6)
+    calls, encode = [], model.encode
+
+    def counted(*arguments):
+        calls.append(arguments)
+        return encode(*arguments)
+
+    model.encode = counted
+    found = run(model, rows, options(beam_size=beam_size, max_length_b=8))
+    assert max(len(best.tokens) for [best] in found) > 2
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("name", MODELS)
 def test_bfloat16_scores_are_near(name):
     model, rows = make(name), sources(20)
     with torch.autocast("cpu", dtype=torch.bfloat16):

@@ -259,6 +259,7 @@ def test_second_process_in_the_same_folder_is_refused(shared: Path) -> None:
         (["data=files"], "data.source"),
         (["training.batch_tokens="], "training.batch_tokens"),
         (["=="], "=="),
+        (["data.train=Köln/train"], "key='Köln'"),
     ],
 )
 def test_mistake_at_the_command_line_is_one_line_and_status_2(

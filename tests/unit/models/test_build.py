@@ -6,10 +6,11 @@ import pytest
 import torch
 from torch import nn
 
-from nmt.config import BahdanauConfig, ConfigError, ModelConfig, Seq2SeqConfig, TransformerConfig
+from nmt.config import ConfigError, ModelConfig
 from nmt.models import build, parameter_count
 from nmt.models.base import TranslationModel
 from tests.model_configs import BAHDANAU, SEQ2SEQ, TRANSFORMER, VOCABULARY, lively
+from tests.tiny_run import compose_config
 
 
 def on_meta(config: ModelConfig, source_vocabulary: int, target_vocabulary: int) -> TranslationModel:
@@ -20,10 +21,18 @@ def on_meta(config: ModelConfig, source_vocabulary: int, target_vocabulary: int)
 # --- the papers -------------------------------------------------------------------------------------------------------
 
 
+def of_experiment(name: str) -> TranslationModel:
+    """The model of a shipped experiment, with the vocabularies that it asks for."""
+    config = compose_config(f"experiment={name}")
+    tokenizer = config.data.tokenizer
+    return on_meta(
+        config.model, tokenizer.source_vocabulary_size or tokenizer.vocabulary_size, tokenizer.vocabulary_size
+    )
+
+
 def test_sutskever_2014() -> None:
     """Section 3.4: "384M parameters of which 64M are pure recurrent connections"."""
-    config = Seq2SeqConfig("seq2seq", 1000, 1000, 4, 0.0, True, "none", 0.08)
-    model = on_meta(config, 160_000, 80_000)
+    model = of_experiment("sutskever2014")
     assert parameter_count(model) == pytest.approx(384e6, rel=0.005)
     assert parameter_count(model.encoder) + parameter_count(model.decoder) == pytest.approx(64e6, rel=0.005)
     tables = (160_000 + 80_000 + 80_000) * 1000
@@ -34,7 +43,7 @@ def test_sutskever_2014() -> None:
 def test_bahdanau_2014() -> None:
     """Appendix A: n = 1000, m = 620, l = 500, n' = 1000, 30,000 words a side."""
     n, m, readout, n_align, words = 1000, 620, 500, 1000, 30_000
-    model = on_meta(BahdanauConfig("bahdanau", m, n, n_align, readout, 0.0, "none", "paper"), words, words)
+    model = of_experiment("bahdanau2014_rnnsearch50")
     tables = 2 * words * m + words * readout + words
     encoder = 2 * 3 * (n * m + n * n + 2 * n)  # directions x gates
     initial = n * n + n
@@ -45,14 +54,11 @@ def test_bahdanau_2014() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dim", "heads", "inner", "paper"), [(512, 8, 2048, 65e6), (1024, 16, 4096, 213e6)], ids=["base", "big"]
+    ("size", "dim", "inner", "paper"), [("base", 512, 2048, 65e6), ("big", 1024, 4096, 213e6)], ids=["base", "big"]
 )
-def test_vaswani_2017(dim: int, heads: int, inner: int, paper: float) -> None:
+def test_vaswani_2017(size: str, dim: int, inner: int, paper: float) -> None:
     """Table 3: 65M and 213M; the exact size of the joint vocabulary (about 37,000) is not given."""
-    config = TransformerConfig(
-        "transformer", dim, heads, 6, 6, inner, 0.1, 0.0, "post", "relu", "sinusoidal", None, "three-way"
-    )
-    model = on_meta(config, 37_000, 37_000)
+    model = of_experiment(f"vaswani2017_{size}")
     attention = 4 * dim * dim + 4 * dim
     feedforward = 2 * dim * inner + inner + dim
     norm = 2 * dim
