@@ -106,9 +106,12 @@ def check(config: SearchConfig, n_best: int = 1) -> None:
     """
     if config.beam_size < 1:
         raise ValueError(f"beam size (--beam-size, search.beam_size): expected 1 or more, found {config.beam_size}")
-    if not 1 <= n_best <= config.beam_size:
+    if n_best < 1:
+        raise ValueError(f"n-best (--n-best): expected 1 or more, found {n_best}")
+    if n_best > config.beam_size:
         raise ValueError(
-            f"n-best (--n-best): expected 1 to the beam size, {config.beam_size}, found {n_best}; raise --beam-size"
+            f"n-best (--n-best): {n_best} translations need a beam of as many, found {config.beam_size}; "
+            "raise --beam-size"
         )
     for name in ("min_length", "max_length_a", "max_length_b"):
         value = getattr(config, name)

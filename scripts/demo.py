@@ -30,7 +30,7 @@ SENTENCES = [
 def run_folder(model: str, overrides: list[str]) -> Path:
     """Where the run of a model lies, given what was set on the command line."""
     settings = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))
-    settings["tag"] = f"demo_{model}"
+    settings["tag"] = f"quick_{model}"
     settings.update(item.split("=", 1) for item in overrides if item.startswith(("runs=", "seed=")))
     return Path(settings["runs"]) / f"{settings['tag']}_s{settings['seed']}"
 
@@ -49,7 +49,7 @@ def python(module: str, *arguments: str, text: str | None = None) -> str:
             text = None  # sent already
     if process.returncode != 0:
         then = "the message above says why" if process.returncode == 2 else "the same command goes on from here"
-        print(f"stopped: {module} did not finish; {then} (to start afresh, remove the runs demo_*)", file=sys.stderr)
+        print(f"stopped: {module} did not finish; {then} (to start afresh, remove the runs quick_*)", file=sys.stderr)
         sys.exit(process.returncode if process.returncode > 0 else 128 - process.returncode)
     return output or ""
 
@@ -61,7 +61,7 @@ def main() -> None:
     runs = {model: run_folder(model, overrides) for model in MODELS}
     for number, (model, run) in enumerate(runs.items(), 1):
         print(f"\n=== {number} of {len(MODELS)}: {model} ({run}) ===", file=sys.stderr, flush=True)
-        python("nmt.train", f"experiment=demo_{model}", f"tag=demo_{model}", *overrides)
+        python("nmt.train", f"experiment=demo_{model}", f"tag=quick_{model}", *overrides)
 
     print("\n=== translations ===", file=sys.stderr, flush=True)
     lines = "".join(f"{sentence}\n" for sentence in SENTENCES)

@@ -2,7 +2,7 @@
 
 import torch
 
-from nmt.config import ConfigError, TrainConfig, TrainingConfig
+from nmt.config import ConfigError, TrainConfig, TrainingConfig, TransformerConfig
 from nmt.device import resolve_device, resolve_precision
 from nmt.models import build
 from nmt.search import check as check_search
@@ -25,6 +25,13 @@ def check_config(config: TrainConfig) -> None:
         raise ConfigError(f"tag: names a folder, so it must have no slash and not be empty, found {config.tag!r}")
     if config.seed < 0:
         raise ConfigError(f"seed: expected 0 or more, found {config.seed}")
+    if isinstance(config.model, TransformerConfig) and config.model.positions == "learned":
+        positions = config.model.max_positions
+        if positions is not None and positions < config.data.max_length:
+            raise ConfigError(
+                f"model.max_positions: {positions} learned positions are fewer than data.max_length="
+                f"{config.data.max_length} subwords: raise the one or lower the other"
+            )
     tokenizer = config.data.tokenizer
     if config.model.tie_embeddings == "three-way" and not tokenizer.joint:
         raise ConfigError(
@@ -57,6 +64,8 @@ def check_training(config: TrainingConfig) -> None:
             "training.max_steps: null, and so are max_epochs, max_minutes and patience: "
             "nothing would ever end this run; set one of them"
         )
+    if config.average_last == 1:
+        raise ConfigError("training.average_last: 1 checkpoint has no other to be averaged with; set 0 or 2 or more")
     if config.average_last > config.keep_last:
         raise ConfigError(
             f"training.average_last: {config.average_last} checkpoints are to be averaged, but training.keep_last "

@@ -60,9 +60,10 @@ class Keeper:
         checkpoint.save(folder, model.state_dict(), self.prepared.tokenizers, self.config, state.step)
 
     def newest(self, number: int, state: TrainState) -> list[Path]:
-        """The newest checkpoints on schedule and the last one, ``number`` in all, oldest first."""
+        """The newest readable checkpoints on schedule and the last one, ``number`` in all, oldest first."""
         last = checkpoint.step_folder(self.folder, state.step)
-        return [*(folder for folder in self._on_schedule(state) if folder != last), last][-number:]
+        folders = [*(folder for folder in self._on_schedule(state) if folder != last), last]
+        return [folder for folder in folders if _is_readable(folder)][-number:]
 
     def _on_schedule(self, state: TrainState) -> list[Path]:
         """Checkpoints at multiples of ``validate_every`` up to now, oldest first; the others were made by a stop."""
@@ -119,6 +120,15 @@ class Keeper:
         if device.type == "cuda" and "cuda" in training["generators"]:
             torch.cuda.set_rng_state(training["generators"]["cuda"], device)
         return TrainState.from_tree(training["state"])
+
+
+def _is_readable(folder: Path) -> bool:
+    """False for a checkpoint that resuming has passed over as damaged."""
+    try:
+        checkpoint.load_weights(folder)
+    except CheckpointError:
+        return False
+    return True
 
 
 def _contents(prepared: PreparedData) -> dict[str, dict[str, str]]:

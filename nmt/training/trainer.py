@@ -1,6 +1,8 @@
 """The one training loop: updates, validations, checkpoints, and an exact resume."""
 
 import copy
+import math
+import os
 import time
 from collections.abc import Iterator
 from itertools import count, islice
@@ -49,7 +51,9 @@ def train(config: TrainConfig) -> None:
             check_same(checkpoint.load_config(folder), config, folder)
         tree = yaml.safe_dump(to_tree(config), sort_keys=False, allow_unicode=True)
         prepared = prepare(config.data, log.say)
-        (folder / "config.yaml").write_text(tree, encoding="utf-8")
+        temporary = folder / "config.yaml.tmp"
+        temporary.write_text(tree, encoding="utf-8")
+        os.replace(temporary, folder / "config.yaml")
         prepared.tokenizers.save(folder)
         Trainer(config, prepared, log).run()
 
@@ -121,7 +125,7 @@ class Trainer:
     def _train(self) -> str:
         """Updates, and validations on schedule, until there is a reason to stop."""
         self.model.train()
-        self.log.start_bar(self.state.step, self.config.training.max_steps)
+        self.log.start_bar(self.state.step, self._planned_updates())
         for group in self._groups():
             due = self.state.step % self.config.training.validate_every == 0
             if due and self.state.validated != self.state.step:
@@ -184,6 +188,14 @@ class Trainer:
         if epoch not in self._batch_counts:
             self._batch_counts = {epoch: self.loader.batches_in_epoch(epoch)}
         return self._batch_counts[epoch]
+
+    def _planned_updates(self) -> int | None:
+        """Updates until ``max_steps`` or ``max_epochs``, whichever is first: what a time left is reckoned from."""
+        training = self.config.training
+        limits = [training.max_steps] if training.max_steps is not None else []
+        if training.max_epochs is not None:
+            limits.append(math.ceil(training.max_epochs * math.ceil(self._batches(0) / training.accumulate)))
+        return min(limits, default=None)
 
     def _elapsed(self) -> float:
         return time.perf_counter() - self.started
@@ -267,6 +279,11 @@ class Trainer:
             f"{self.config.data.name}: {len(self.prepared.train):,} training pairs in "
             f"{self._batches(0):,} batches, {len(self.prepared.validation):,} validation pairs"
         )
+        if self.loader.dropped:
+            self.log.say(
+                f"{self.loader.dropped:,} training pairs left out: longer than training.batch_tokens="
+                f"{training.batch_tokens}"
+            )
 
     def _log_interval(self, rate: float) -> None:
         state, interval = self.state, self.state.interval

@@ -31,8 +31,8 @@ def test_demo_trains_translates_compares_and_does_nothing_twice(tmp_path: Path) 
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     for model in ("seq2seq", "bahdanau", "transformer"):
-        assert (tmp_path / "runs" / f"demo_{model}_s1" / "summary.json").exists()
-        assert f"| demo_{model}_s1 " in done.stdout.replace("  ", " ")
+        assert (tmp_path / "runs" / f"quick_{model}_s1" / "summary.json").exists()
+        assert f"| quick_{model}_s1 " in done.stdout.replace("  ", " ")
         assert done.stdout.count(f"{model:>12}  ") == 4  # translations
     assert (tmp_path / "runs" / "demo.md").read_text(encoding="utf-8") in done.stdout
 

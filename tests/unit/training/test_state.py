@@ -91,6 +91,8 @@ def test_state_survives_plain_values() -> None:
         (["training.validate_every=0"], "training.validate_every"),
         (["training.patience=0"], "training.patience"),
         (["training.average_last=9"], "training.keep_last"),
+        (["training.average_last=1"], "training.average_last: 1 checkpoint"),
+        (["model.positions=learned", "model.max_positions=50", "data.max_length=51"], "model.max_positions"),
         (["training.device=quantum"], "device"),
         (["training.patience=null", "training.max_steps=null"], "nothing would ever end"),
         (["search.beam_size=0"], "search.beam_size"),
