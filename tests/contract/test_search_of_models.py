@@ -16,9 +16,11 @@ from nmt.tokens import BOS, EOS
 from tests.oracles import greedy, log_probability, options, plain_beam_search
 
 VOCABULARY = 23
-MODELS = {  # sizes, then how far parameters are moved and the logit of EOS raised
-    "seq2seq": (Seq2SeqConfig, {"embedding_dim": 8, "hidden_dim": 16, "layers": 2}, 2.0, 3.0),
-    "bahdanau": (BahdanauConfig, {"embedding_dim": 8, "hidden_dim": 12, "attention_dim": 8, "maxout_dim": 8}, 1.0, 1.0),
+# Sizes, how far parameters are moved, and how far the logit of EOS is raised. Moved further, a recurrent model turns
+# chaotic: it amplifies the rounding of float32 beyond what a test of the search may allow.
+MODELS = {
+    "seq2seq": (Seq2SeqConfig, {"embedding_dim": 8, "hidden_dim": 16, "layers": 2}, 1.0, 3.0),
+    "bahdanau": (BahdanauConfig, {"embedding_dim": 8, "hidden_dim": 12, "attention_dim": 8, "maxout_dim": 8}, 0.7, 1.0),
     "transformer": (TransformerConfig, {"dim": 16, "heads": 2, "encoder_layers": 1, "decoder_layers": 2}, 0.3, 3.0),
 }
 ATTENDING = ["bahdanau", "transformer"]
