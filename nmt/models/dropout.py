@@ -53,4 +53,4 @@ def dropout(x: Tensor, p: float) -> Tensor:
     draws = words.view(torch.int16)[: x.numel()].view(x.shape)
     keep = torch.empty(x.shape, dtype=x.dtype)  # 0 or 1
     torch.ge(draws, dropped - LEVELS // 2, out=keep)  # the smallest int16 is -LEVELS / 2
-    return x * keep * (LEVELS / (LEVELS - dropped))
+    return x * keep.mul_(LEVELS / (LEVELS - dropped))  # the scale in the mask: one pass less in the backward

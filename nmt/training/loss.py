@@ -24,6 +24,9 @@ from nmt.tokens import PAD
 CHUNK_ROWS = 512
 """Rows projected at once. A speed knob, without effect on the result beyond rounding."""
 
+BLOCK_ROWS = 64
+"""Rows of logits that a CPU takes the softmax of at once: so few stay in its cache between one pass and the next."""
+
 
 class LossSums(NamedTuple):
     """Sums over real target tokens, on the model's device and off the graph; divide by the tokens for a mean."""
@@ -65,6 +68,20 @@ def smoothed_cross_entropy(logits: Tensor, targets: Tensor, smoothing: float) ->
     return (1.0 - smoothing) * nll + smoothing / others * spread, nll, gradient
 
 
+def _in_blocks(logits: Tensor, targets: Tensor, smoothing: float, scale: float) -> tuple[Tensor, Tensor, Tensor]:
+    """:func:`smoothed_cross_entropy` with the gradient times ``scale`` and in the number format of the logits."""
+    rows = BLOCK_ROWS if logits.device.type == "cpu" else logits.size(0)
+    gradient = torch.empty_like(logits)  # [rows, vocabulary]
+    smoothed, nll = torch.zeros((), device=logits.device), torch.zeros((), device=logits.device)
+    for start in range(0, logits.size(0), rows):
+        block = slice(start, start + rows)
+        block_smoothed, block_nll, block_gradient = smoothed_cross_entropy(logits[block], targets[block], smoothing)
+        gradient[block] = block_gradient.mul_(scale)
+        smoothed += block_smoothed
+        nll += block_nll
+    return smoothed, nll, gradient
+
+
 def backward(
     model: TranslationModel,
     features: Tensor,
@@ -98,10 +115,9 @@ def backward(
         leaf = rows[start : start + chunk_rows].detach().requires_grad_()  # [chunk, dim]
         logits = model.project(leaf)  # [chunk, vocabulary]
         with torch.no_grad():
-            chunk_smoothed, chunk_nll, gradient = smoothed_cross_entropy(
-                logits, targets[start : start + chunk_rows], smoothing
+            chunk_smoothed, chunk_nll, gradient = _in_blocks(
+                logits, targets[start : start + chunk_rows], smoothing, scale
             )
-            gradient = gradient.mul_(scale).to(logits.dtype)
         torch.autograd.backward(logits, gradient)
         assert leaf.grad is not None
         features_gradient[start : start + chunk_rows] = leaf.grad

@@ -16,7 +16,7 @@ from nmt.config import ConfigError, TrainConfig, to_tree
 from nmt.data.batch import Batch
 from nmt.data.dataset import PreparedData, prepare
 from nmt.data.loader import Loader
-from nmt.device import resolve_device, resolve_precision
+from nmt.device import keep_freed_memory, resolve_device, resolve_precision
 from nmt.evaluation.likelihood import Likelihood
 from nmt.models import build, parameter_count
 from nmt.models.base import TranslationModel
@@ -78,6 +78,8 @@ class Trainer:
         training = config.training
         self.device = resolve_device(training.device)
         self.precision = resolve_precision(training.precision, self.device)
+        if self.device.type == "cpu":
+            keep_freed_memory()
         source, target = prepared.tokenizers
         torch.manual_seed(config.seed)  # of the generators that dropout draws from
         self.model = build(config.model, source.vocabulary_size, target.vocabulary_size, config.seed).to(self.device)
