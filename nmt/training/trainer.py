@@ -16,7 +16,7 @@ from nmt.config import ConfigError, TrainConfig, to_tree
 from nmt.data.batch import Batch
 from nmt.data.dataset import PreparedData, prepare
 from nmt.data.loader import Loader
-from nmt.device import keep_freed_memory, resolve_device, resolve_precision
+from nmt.device import give_back_freed_memory, keep_freed_memory, resolve_device, resolve_precision
 from nmt.evaluation.likelihood import Likelihood
 from nmt.models import build, parameter_count
 from nmt.models.base import TranslationModel
@@ -307,6 +307,8 @@ class Trainer:
             f"{speed:,.0f} tokens/s | padding {values['padding']:.1%} | {minutes:.1f} min"
         )
         state.interval = Interval()
+        if self.device.type == "cpu":
+            give_back_freed_memory()
 
     def _summarise(self, reason: str) -> None:
         state = self.state

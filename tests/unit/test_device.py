@@ -47,3 +47,25 @@ def test_freed_memory_is_kept_for_the_next_tensor() -> None:
         for how in ("keep", "no")
     )
     assert kept < given_back / 10
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="an allocator of Linux")
+def test_kept_memory_can_be_given_back() -> None:
+    script = textwrap.dedent(
+        """
+        import torch
+        from nmt.device import give_back_freed_memory, keep_freed_memory
+        keep_freed_memory()
+        def resident():
+            return int(open("/proc/self/statm").read().split()[1]) * 4096 >> 20
+        before = resident()
+        tensors = [torch.ones(16 << 18) for _ in range(20)]  # 320 MiB
+        del tensors
+        kept = resident() - before
+        give_back_freed_memory()
+        print(kept, resident() - before)
+        """
+    )
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert int(found[0]) > 250
+    assert int(found[1]) < 50
