@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from nmt.config import OptimConfig, SGDConfig
+from nmt.data.batch import Group
 from nmt.training.optim import build_optimizer
 from nmt.training.update import Updater
 from tests.tiny_run import compose_config
@@ -27,8 +28,8 @@ def updater(**changes: object) -> Updater:
 def test_four_batches_of_one_equal_one_batch_of_four(normalize: str, clip_norm: float | None) -> None:
     some = pairs(LENGTHS)
     whole, parts = (updater(normalize=normalize, clip_norm=clip_norm) for _ in range(2))
-    one = whole.update([batch_of(some)], rate=0.5)
-    four = parts.update([batch_of([pair]) for pair in some], rate=0.5)
+    one = whole.update(Group.of([batch_of(some)]), rate=0.5)
+    four = parts.update(Group.of([batch_of([pair]) for pair in some]), rate=0.5)
     assert one.tokens == four.tokens == sum(LENGTHS)
     assert one.gradient_norm == pytest.approx(four.gradient_norm, rel=1e-5)
     assert one.smoothed == pytest.approx(four.smoothed, rel=1e-5)
@@ -41,7 +42,7 @@ def test_four_batches_of_one_equal_one_batch_of_four(normalize: str, clip_norm: 
 def test_gradient_is_the_summed_loss_over_tokens_or_sentences(normalize: str, divisor: int) -> None:
     batch = batch_of(pairs(LENGTHS))
     found = updater(normalize=normalize, clip_norm=None, label_smoothing=0.0)
-    found.update([batch], rate=1.0)
+    found.update(Group.of([batch]), rate=1.0)
     model = TiedToy()
     logits = model.project(model(batch.source, batch.source_lengths, batch.target_in))[batch.target_mask]
     torch.nn.functional.cross_entropy(logits, batch.target_out[batch.target_mask], reduction="sum").backward()
@@ -53,7 +54,7 @@ def test_gradient_is_the_summed_loss_over_tokens_or_sentences(normalize: str, di
 def test_norm_is_the_true_one_and_the_step_the_clipped_one() -> None:
     batch = batch_of(pairs(LENGTHS))
     free, clipped = updater(clip_norm=None), updater(clip_norm=0.01)
-    one, two = free.update([batch], rate=1.0), clipped.update([batch], rate=1.0)
+    one, two = free.update(Group.of([batch]), rate=1.0), clipped.update(Group.of([batch]), rate=1.0)
     assert one.gradient_norm == pytest.approx(two.gradient_norm)
     assert one.gradient_norm > 0.1
     moved = [a - b for a, b in zip(clipped.model.parameters(), TiedToy().parameters(), strict=True)]
@@ -65,12 +66,12 @@ def test_broken_gradient_makes_no_update(bad: float) -> None:
     some = updater(clip_norm=1.0)
     before = [parameter.detach().clone() for parameter in some.model.parameters()]
     handle = next(some.model.parameters()).register_hook(lambda gradient: gradient * bad)
-    assert not some.update([batch_of(pairs(LENGTHS))], rate=1.0).made
+    assert not some.update(Group.of([batch_of(pairs(LENGTHS))]), rate=1.0).made
     handle.remove()
     for parameter, old in zip(some.model.parameters(), before, strict=True):
         torch.testing.assert_close(parameter, old, rtol=0, atol=0)
         assert parameter.grad is None
-    assert some.update([batch_of(pairs(LENGTHS))], rate=1.0).made
+    assert some.update(Group.of([batch_of(pairs(LENGTHS))]), rate=1.0).made
 
 
 def test_recipe_is_what_the_tests_mean() -> None:
