@@ -15,7 +15,7 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any, NamedTuple
 
-LIMIT = 120.0
+LIMIT = 300.0
 """Seconds after which a test gives up on its processes: they hang."""
 
 _server = multiprocessing.get_context("forkserver")

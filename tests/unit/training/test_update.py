@@ -2,12 +2,14 @@
 
 import dataclasses
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
 
 from nmt.config import OptimConfig, SGDConfig
 from nmt.data.batch import Group
+from nmt.models import build
 from nmt.training.optim import build_optimizer
 from nmt.training.update import Updater
 from tests.tiny_run import compose_config
@@ -78,3 +80,40 @@ def test_recipe_is_what_the_tests_mean() -> None:
     recipe: OptimConfig = updater().config
     assert isinstance(recipe.optimizer, SGDConfig)
     assert recipe.optimizer.momentum == 0.0
+
+
+def test_compile_translates_what_an_update_calls_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[object, bool]] = []
+
+    def compiled(function: Callable[..., torch.Tensor], dynamic: bool) -> Callable[..., torch.Tensor]:
+        def translated(*arguments: torch.Tensor) -> torch.Tensor:
+            calls.append((function, dynamic))
+            return function(*arguments)
+
+        return translated
+
+    monkeypatch.setattr(torch, "compile", compiled)
+    plain = updater()
+    names = list(plain.model.state_dict())
+    one = Updater(plain.model, plain.optimizer, plain.config, plain.device, "fp32", compiled=True)
+    plain.update(Group.of([batch_of(pairs(LENGTHS))]), rate=0.0)
+    assert calls == []
+    one.update(Group.of([batch_of(pairs(LENGTHS))] * 2), rate=0.0)
+    assert calls == [(one.model.forward, True)] * 2
+    assert list(one.model.state_dict()) == names
+
+
+@pytest.mark.slow
+def test_compiled_updates_are_those_of_the_plain_model() -> None:
+    """A small Transformer without dropout, batches of several shapes."""
+    recipe = dataclasses.replace(updater().config, clip_norm=None)
+    settings = compose_config("data=demo", "model=transformer", "model.dim=16", "model.heads=2", "model.dropout=0",
+                              "model.encoder_layers=1", "model.decoder_layers=1", "model.feedforward_dim=24",
+                              "model.attention_dropout=0").model  # fmt: skip
+    models = [build(settings, 12, 12, seed=1) for _ in range(2)]
+    for model, compiled in zip(models, (False, True), strict=True):
+        one = Updater(model, build_optimizer(model, recipe), recipe, torch.device("cpu"), "fp32", compiled=compiled)
+        for lengths in (LENGTHS, (5, 6, 7), (11, 12)):
+            one.update(Group.of([batch_of(pairs(lengths))]), rate=0.5)
+    for name, expected in models[0].state_dict().items():
+        torch.testing.assert_close(models[1].state_dict()[name], expected, rtol=1e-4, atol=1e-5)
