@@ -58,8 +58,10 @@ def run(main: Callable[[], None]) -> NoReturn:
 def _complain(message: str, status: int) -> int:
     if os.environ.get("NMT_DEBUG"):
         traceback.print_exc()
+    rank = os.environ.get("RANK", "0")  # set by torchrun
+    who = f"process {rank}: " if rank != "0" else ""
     line = "; ".join(part.strip() for part in message.splitlines() if part.strip())  # a library's message may have many
-    print(f"error: {line}", file=sys.stderr, flush=True)
+    print(f"error: {who}{line}", file=sys.stderr, flush=True)
     return status
 
 

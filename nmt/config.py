@@ -292,6 +292,9 @@ class TrainingConfig:
     average_last: int
     max_bad_steps: int
     log_every: int
+    timeout: float
+    tf32: bool
+    compile: bool
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,12 @@
 
 import ctypes
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Literal
 
 import torch
+from torch import Tensor
 
 Precision = Literal["fp32", "bf16"]
 
@@ -28,6 +30,13 @@ def resolve_device(name: str) -> torch.device:
     if device.type == "cuda" and (not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()):
         raise ValueError(f"device: {name} asked for, but this machine has {torch.cuda.device_count()} CUDA devices")
     return device
+
+
+def move(tensor: Tensor, device: torch.device) -> Tensor:
+    """The tensor on a device. A copy to a GPU goes through pinned memory, so that nothing has to wait for it."""
+    if device.type == "cuda" and tensor.device.type == "cpu":
+        tensor = tensor.pin_memory()
+    return tensor.to(device, non_blocking=True)
 
 
 def has_bf16(device: torch.device) -> bool:
@@ -54,6 +63,21 @@ def autocast(device: torch.device, precision: Precision) -> AbstractContextManag
     if precision == "fp32":
         return nullcontext()
     return torch.autocast(device.type, dtype=torch.bfloat16)
+
+
+@contextmanager
+def tf32(device: torch.device, wanted: bool) -> Iterator[None]:
+    """Context in which a GPU may round the factors of float32 matrix products to TF32 (10 bits of mantissa)."""
+    if device.type != "cuda":
+        yield
+        return
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = matmul.allow_tf32, cudnn.allow_tf32
+    matmul.allow_tf32 = cudnn.allow_tf32 = wanted
+    try:
+        yield
+    finally:
+        matmul.allow_tf32, cudnn.allow_tf32 = before
 
 
 def keep_freed_memory() -> None:

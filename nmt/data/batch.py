@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nmt.device import move
 from nmt.tokens import BOS, EOS, PAD
 
 
@@ -26,9 +27,36 @@ class Batch(NamedTuple):
         positions = torch.arange(self.target_out.size(1), device=self.target_out.device)
         return positions < self.target_lengths[:, None]
 
-    def to(self, device: torch.device | str) -> "Batch":
-        """The same batch on another device."""
-        return Batch(*(tensor.to(device, non_blocking=True) for tensor in self))
+    def to(self, device: torch.device) -> "Batch":
+        """The same batch on another device; nothing waits for the copy."""
+        return Batch(*(move(tensor, device) for tensor in self))
+
+
+class Group(NamedTuple):
+    """The batches of one update: a process's share of them, and what all processes have together.
+
+    All but ``batches`` is of the whole update, however many processes make it.
+    """
+
+    batches: list[Batch]  # this process's share; none perhaps
+    number: int  # batches
+    sentences: int
+    tokens: int  # real target tokens, EOS included
+    filled: int  # real tokens, source and target
+    slots: int  # rows x longest row, source and target: padding is what is not filled
+
+    @classmethod
+    def of(cls, batches: Sequence[Batch]) -> "Group":
+        """The group of one process that has all of it."""
+        tokens = sum(int(batch.target_lengths.sum()) for batch in batches)
+        return cls(
+            batches=list(batches),
+            number=len(batches),
+            sentences=sum(len(batch.indices) for batch in batches),
+            tokens=tokens,
+            filled=tokens + sum(int(batch.source_lengths.sum()) for batch in batches),
+            slots=sum(batch.source.numel() + batch.target_out.numel() for batch in batches),
+        )
 
 
 def pad_rows(rows: Sequence[Sequence[int] | np.ndarray]) -> tuple[Tensor, Tensor]:

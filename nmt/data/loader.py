@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from nmt.data.batch import Batch, shift_right
+from nmt.data.batch import Batch, Group, shift_right
 from nmt.data.store import PairDataset
 
 
@@ -73,10 +73,42 @@ class Loader:
         """Number of batches of an epoch; it may differ by a few between epochs."""
         return len(self.epoch_batches(epoch))
 
-    def batches(self, epoch: int, start: int = 0) -> Iterator[Batch]:
-        """Batches of an epoch from number ``start`` on: the tail of what ``start=0`` gives."""
-        for indices in self.epoch_batches(epoch)[start:]:
+    def batches(self, epoch: int, start: int = 0, every: int = 1) -> Iterator[Batch]:
+        """Batches of an epoch from number ``start`` on, or of these the first of ``every`` so many."""
+        for indices in self.epoch_batches(epoch)[start::every]:
             yield self.batch(indices)
+
+    def groups(self, epoch: int, start: int, accumulate: int, rank: int, size: int) -> Iterator[Group]:
+        """The updates of an epoch from batch ``start`` on, as one of several processes makes them.
+
+        Args:
+            epoch: which pass over the data.
+            start: batches of it that are done already.
+            accumulate: batches an update; a pass ends with a smaller group if it must.
+            rank: of the process.
+            size: number of processes.
+        """
+        batches = self.epoch_batches(epoch)
+        for first in range(start, len(batches), accumulate):
+            yield self._group(batches[first : first + accumulate], rank, size)
+
+    def _group(self, batches: list[np.ndarray], rank: int, size: int) -> Group:
+        """Deal the batches of one update: whole ones while there is one for every process, the others row by row.
+
+        Rows of a batch are of like length, so shares are even. Only the share of ``rank`` is read from the data.
+        """
+        source, target = self.dataset.source_lengths, self.dataset.target_lengths
+        whole = len(batches) - len(batches) % size
+        share = [*batches[rank:whole:size], *(indices[rank::size] for indices in batches[whole:])]
+        tokens = sum(int(target[indices].sum()) for indices in batches)
+        return Group(
+            batches=[self.batch(indices) for indices in share if len(indices)],
+            number=len(batches),
+            sentences=sum(len(indices) for indices in batches),
+            tokens=tokens,
+            filled=tokens + sum(int(source[indices].sum()) for indices in batches),
+            slots=sum(len(indices) * int(side[indices].max()) for indices in batches for side in (source, target)),
+        )
 
     def batch(self, indices: np.ndarray) -> Batch:
         """The batch of the given pairs, in that order."""

@@ -1,5 +1,7 @@
 """Everything about a configuration that can be known to be wrong before any work is done."""
 
+import math
+
 import torch
 
 from nmt.config import ConfigError, TrainConfig, TrainingConfig, TransformerConfig
@@ -59,6 +61,8 @@ def check_training(config: TrainingConfig) -> None:
     for key, limit in (("max_epochs", config.max_epochs), ("max_minutes", config.max_minutes)):
         if limit is not None and not limit > 0:
             raise ConfigError(f"training.{key}: expected null or a number above 0, found {limit}")
+    if not (math.isfinite(config.timeout) and config.timeout > 0):
+        raise ConfigError(f"training.timeout: expected a number of seconds above 0, found {config.timeout}")
     if config.max_steps is config.max_epochs is config.max_minutes is config.patience is None:
         raise ConfigError(
             "training.max_steps: null, and so are max_epochs, max_minutes and patience: "

@@ -1,6 +1,8 @@
 """The checkpoints of one run: which are written, kept, linked to, averaged and gone on from."""
 
+import io
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch.optim import Optimizer
@@ -10,41 +12,62 @@ from nmt.checkpoint import CheckpointError
 from nmt.config import ConfigError, TrainConfig
 from nmt.data.dataset import PreparedData
 from nmt.models.base import TranslationModel
+from nmt.training.distributed import Processes, stream_seed
 from nmt.training.logging import RunLog
 from nmt.training.state import TrainState
 
 
 class Keeper:
-    """Keeps what is trained in ``checkpoints/`` of the run's folder; ``saved`` is the step of the newest, or None."""
+    """Keeps what is trained in ``checkpoints/`` of the run's folder; ``saved`` is the step of the newest, or None.
+
+    Only rank 0 of several processes looks at the folder, but all of them save and resume together.
+    """
 
     def __init__(
-        self, config: TrainConfig, prepared: PreparedData, model: TranslationModel, optimizer: Optimizer, log: RunLog
+        self,
+        config: TrainConfig,
+        prepared: PreparedData,
+        model: TranslationModel,
+        optimizer: Optimizer,
+        log: RunLog,
+        processes: Processes,
     ) -> None:
         self.config = config
         self.prepared = prepared
         self.model = model
         self.optimizer = optimizer
         self.log = log
+        self.processes = processes
         self.folder = config.run_dir / "checkpoints"
         self.saved: int | None = None
-        checkpoint.clean_up(self.folder)
+        self._generators: list[dict[str, torch.Tensor]] = []  # of the checkpoint gone on from, by rank
+        if processes.is_main:
+            checkpoint.clean_up(self.folder)
 
     def save(self, state: TrainState) -> None:
         """Write the checkpoint of this update, move the links, and only then remove what is old.
 
+        No process goes on before all of that is done.
+
         Raises:
             OSError: it could not be written; the ones before are intact.
         """
+        generators = self.processes.gather(_generators(self.model), "saving a checkpoint")
+        if self.processes.is_main:
+            self._write(state, generators)
+        self.saved = state.step
+        self.processes.meet("waiting for the checkpoint to be written")
+
+    def _write(self, state: TrainState, generators: list[dict[str, torch.Tensor]]) -> None:
         folder = checkpoint.step_folder(self.folder, state.step)
         training = {
             "state": state.tree(),
             "optimizer": self.optimizer.state_dict(),
-            "generators": _generators(self.model),
+            "generators": generators,
             "contents": _contents(self.prepared),
         }
         tokenizers = self.prepared.tokenizers
         checkpoint.save(folder, self.model.state_dict(), tokenizers, self.config, state.step, training=training)
-        self.saved = state.step
         checkpoint.link(self.folder, "last", folder)
         self.link_best(state)
         self._prune(state)
@@ -56,6 +79,8 @@ class Keeper:
 
     def save_average(self, model: TranslationModel, state: TrainState) -> None:
         """Write averaged weights as ``checkpoints/average``."""
+        if not self.processes.is_main:
+            return
         folder = self.folder / checkpoint.AVERAGE
         checkpoint.save(folder, model.state_dict(), self.prepared.tokenizers, self.config, state.step)
 
@@ -82,10 +107,64 @@ class Keeper:
     def resume(self) -> TrainState:
         """Load the newest checkpoint that can be read, aloud if others had to be passed over; a new state without any.
 
+        All processes begin with what rank 0 has found, parameters included.
+
         Raises:
             ConfigError: it is of other data, or of another tokenizer.
             CheckpointError: there are checkpoints, but none can be read.
         """
+        return self._share(self._newest_state() if self.processes.is_main else TrainState())
+
+    def _share(self, state: TrainState) -> TrainState:
+        """Give every process the state, parameters, optimizer and random generators that rank 0 has."""
+        if self.processes.size > 1:
+            what = "handing out the parameters to begin with"
+            data = self.processes.broadcast(self._packed(state) if self.processes.is_main else b"", what)
+            if not self.processes.is_main:
+                state = self._unpack(data)
+        self._restore_generators(state.step)
+        return state
+
+    def _packed(self, state: TrainState) -> bytes:
+        buffer = io.BytesIO()
+        tree = {
+            "state": state.tree(),
+            "saved": self.saved,
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "generators": self._generators,
+        }
+        torch.save(tree, buffer)
+        return buffer.getvalue()
+
+    def _unpack(self, data: bytes) -> TrainState:
+        tree: dict[str, Any] = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+        self.model.load_state_dict(tree["model"])
+        self.optimizer.load_state_dict(tree["optimizer"])
+        self.saved, self._generators = tree["saved"], tree["generators"]
+        return TrainState.from_tree(tree["state"])
+
+    def _restore_generators(self, step: int) -> None:
+        """Go on with this process's stream of random numbers; one that was not there before begins a new one."""
+        stored, size = self._generators, self.processes.size
+        if not stored:
+            return
+        if len(stored) != size:
+            self.log.say(
+                f"warning: {_processes(len(stored))} wrote this checkpoint and {_processes(size)} will go on from it: "
+                "updates stay what they are, but dropout draws other numbers, so that from here on the run is not bit "
+                "for bit the one it would have been"
+            )
+        if self.processes.rank >= len(stored):
+            torch.manual_seed(stream_seed(self.config.seed, self.processes.rank, step))
+            return
+        states = stored[self.processes.rank]
+        torch.set_rng_state(states["cpu"])
+        device = next(self.model.parameters()).device
+        if device.type == "cuda" and "cuda" in states:
+            torch.cuda.set_rng_state(states["cuda"], device)
+
+    def _newest_state(self) -> TrainState:
         folders = checkpoint.step_folders(self.folder)
         for folder in reversed(folders):
             try:
@@ -115,11 +194,12 @@ class Keeper:
             )
         checkpoint.load_into(self.model, weights, folder)
         self.optimizer.load_state_dict(training["optimizer"])
-        torch.set_rng_state(training["generators"]["cpu"])
-        device = next(self.model.parameters()).device
-        if device.type == "cuda" and "cuda" in training["generators"]:
-            torch.cuda.set_rng_state(training["generators"]["cuda"], device)
+        self._generators = training["generators"]
         return TrainState.from_tree(training["state"])
+
+
+def _processes(number: int) -> str:
+    return f"{number} process" if number == 1 else f"{number} processes"
 
 
 def _is_readable(folder: Path) -> bool:

@@ -116,6 +116,32 @@ class RunLog:
             self._bar = None
 
 
+class SilentLog(RunLog):
+    """The log of a process that is not the one that writes: nothing is kept, nothing is shown."""
+
+    def __init__(self) -> None:
+        self._board = None
+        self._bar = None
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def say(self, message: str) -> None:
+        """Rank 0 says it."""
+
+    def _write(self, message: str) -> None:
+        """Rank 0 writes it."""
+
+    def rewind(self, step: int) -> None:
+        """There are no entries to drop."""
+
+    def record(self, event: str, step: int, values: Mapping[str, Any], times: Mapping[str, float]) -> None:
+        """Rank 0 records it."""
+
+    def start_bar(self, step: int, total: int | None) -> None:
+        """Rank 0 shows one."""
+
+
 def _is_up_to(line: str, step: int) -> bool:
     try:
         return bool(json.loads(line)["step"] <= step)

@@ -26,6 +26,7 @@ CHANGEABLE = (
     "training.average_last",
     "training.max_bad_steps",
     "training.log_every",
+    "training.timeout",
 )
 """Keys that may differ when a run is resumed: where things lie, when to stop, what to keep and to show."""
 
@@ -48,7 +49,7 @@ def check_same(stored: TrainConfig, asked: TrainConfig, folder: Path) -> None:
     """
     before, now = flatten(to_tree(stored)), flatten(to_tree(asked))
     changed = [
-        f"{key} (was {_show(before.get(key, 'absent'))}, now {_show(now.get(key, 'absent'))})"
+        f"{key} (was {show(before.get(key, 'absent'))}, now {show(now.get(key, 'absent'))})"
         for key in [*before, *(key for key in now if key not in before)]
         if before.get(key, "absent") != now.get(key, "absent") and key not in CHANGEABLE
     ]
@@ -59,7 +60,8 @@ def check_same(stored: TrainConfig, asked: TrainConfig, folder: Path) -> None:
         )
 
 
-def _show(value: Any) -> str:
+def show(value: Any) -> str:
+    """A value of the configuration in one line."""
     return yaml.safe_dump(value, default_flow_style=True, allow_unicode=True).splitlines()[0]
 
 

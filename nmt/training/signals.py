@@ -58,7 +58,7 @@ class Signals:
         finally:
             self.at_once = False
 
-    def check(self) -> None:
-        """Raise :class:`Interrupted` if a signal has come."""
-        if self._received is not None:
-            raise Interrupted(self._received)
+    @property
+    def received(self) -> int:
+        """Number of the signal that has come, 0 if none."""
+        return self._received or 0

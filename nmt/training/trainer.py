@@ -2,34 +2,37 @@
 
 import copy
 import math
-import os
 import time
 from collections.abc import Iterator
-from itertools import count, islice
+from contextlib import nullcontext
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
+from torch import Tensor
 
 from nmt import checkpoint
-from nmt.config import ConfigError, TrainConfig, to_tree
-from nmt.data.batch import Batch
-from nmt.data.dataset import PreparedData, prepare
+from nmt.config import ConfigError, TrainConfig
+from nmt.data.batch import Group
+from nmt.data.dataset import PreparedData
 from nmt.data.loader import Loader
-from nmt.device import give_back_freed_memory, keep_freed_memory, resolve_device, resolve_precision
+from nmt.device import give_back_freed_memory, keep_freed_memory, resolve_precision
 from nmt.evaluation.likelihood import Likelihood
 from nmt.models import build, parameter_count
 from nmt.models.base import TranslationModel
 from nmt.training.checks import check_config
+from nmt.training.distributed import Processes, connect, stream_seed
 from nmt.training.keeper import Keeper
-from nmt.training.logging import RunLog
+from nmt.training.logging import RunLog, SilentLog
 from nmt.training.optim import build_optimizer, learning_rate
 from nmt.training.resume import check_same, lock
 from nmt.training.signals import Interrupted, Signals
+from nmt.training.start import check_alike, prepare_together, write_start
 from nmt.training.state import Interval
 from nmt.training.summary import SUMMARY_FILE, write_summary
 from nmt.training.update import Update, Updater
-from nmt.training.validation import Validation, attention_figure, validate
+from nmt.training.validation import Share, Validation, attention_figure, combine, validate
 
 
 class TrainingError(ValueError):
@@ -39,23 +42,27 @@ class TrainingError(ValueError):
 def train(config: TrainConfig) -> None:
     """Prepare the data and train: a new run, or the rest of one that began in the same folder.
 
+    Started by torchrun, this is one of several processes that do so together.
+
     Raises:
         ConfigError: a value is out of range, or differs from what the run in this folder began with.
         ValueError: something about the data is wrong.
+        ProcessLostError: another process ended or stopped answering.
         TrainingError, Interrupted, OSError: see :meth:`Trainer.run`.
     """
     check_config(config)
     folder = config.run_dir
-    with lock(folder), RunLog(folder) as log:
-        if (folder / "config.yaml").exists() and checkpoint.step_folders(folder / "checkpoints"):
-            check_same(checkpoint.load_config(folder), config, folder)
-        tree = yaml.safe_dump(to_tree(config), sort_keys=False, allow_unicode=True)
-        prepared = prepare(config.data, log.say)
-        temporary = folder / "config.yaml.tmp"
-        temporary.write_text(tree, encoding="utf-8")
-        os.replace(temporary, folder / "config.yaml")
-        prepared.tokenizers.save(folder)
-        Trainer(config, prepared, log).run()
+    with connect(config.training.device, config.training.timeout) as processes:
+        main = processes.is_main
+        with lock(folder) if main else nullcontext(), RunLog(folder) if main else SilentLog() as log:
+            if main and (folder / "config.yaml").exists() and checkpoint.step_folders(folder / "checkpoints"):
+                check_same(checkpoint.load_config(folder), config, folder)
+            # Rank 0 may begin: only now is it worth while for the others to prepare, or to wait for who prepares.
+            check_alike(processes.broadcast(config, "waiting for process 0 to open the run's folder"), config)
+            prepared = prepare_together(config.data, processes, log.say)
+            if main:
+                write_start(folder, config, prepared)
+            Trainer(config, prepared, log, processes).run()
 
 
 class Trainer:
@@ -65,31 +72,42 @@ class Trainer:
         config: checked already (:func:`nmt.training.checks.check_config`).
         prepared: the data and the tokenizers.
         log: where to write things down.
+        processes: that train together.
 
     Raises:
         ConfigError: the checkpoints in the folder are of other data.
         CheckpointError: there are checkpoints, and all of them are damaged.
     """
 
-    def __init__(self, config: TrainConfig, prepared: PreparedData, log: RunLog) -> None:
+    def __init__(self, config: TrainConfig, prepared: PreparedData, log: RunLog, processes: Processes) -> None:
         self.config = config
         self.prepared = prepared
         self.log = log
+        self.processes = processes
         training = config.training
-        self.device = resolve_device(training.device)
+        self.device = processes.device(training.device)
         self.precision = resolve_precision(training.precision, self.device)
         if self.device.type == "cpu":
             keep_freed_memory()
         source, target = prepared.tokenizers
-        torch.manual_seed(config.seed)  # of the generators that dropout draws from
+        torch.manual_seed(stream_seed(config.seed, processes.rank, step=0))  # of the generators that dropout draws from
         self.model = build(config.model, source.vocabulary_size, target.vocabulary_size, config.seed).to(self.device)
         optimizer = build_optimizer(self.model, config.optim)
-        self.updater = Updater(self.model, optimizer, config.optim, self.device, self.precision)
+        self.updater = Updater(
+            self.model,
+            optimizer,
+            config.optim,
+            self.device,
+            self.precision,
+            processes,
+            use_tf32=training.tf32,
+            compiled=training.compile,
+        )
         self.loader = Loader(
             prepared.train, training.batch_tokens, training.batch_sentences, seed=config.seed, shuffle=True
         )
         self._batch_counts: dict[int, int] = {}
-        self.keeper = Keeper(config, prepared, self.model, optimizer, log)
+        self.keeper = Keeper(config, prepared, self.model, optimizer, log, processes)
         self.state = self.keeper.resume()
         self.signals = Signals()
         self.started = time.perf_counter() - self.state.elapsed_seconds
@@ -103,14 +121,16 @@ class Trainer:
             Interrupted: Ctrl-C or SIGTERM came; the state is saved and the same command goes on from it.
             TrainingError: too many updates in a row had no finite gradient.
             OSError: a checkpoint could not be written; the ones before it are intact.
+            ProcessLostError: another process ended or stopped answering.
         """
         self._introduce()
-        reason = self._stop_reason()
         summary = self.config.run_dir / SUMMARY_FILE
-        if reason is not None and summary.exists():
+        _, reason = self._agree()
+        if self.processes.broadcast(reason is not None and summary.exists(), "looking whether the run is finished"):
             self.log.say(f"finished already at update {self.state.step} ({reason}); nothing to do")
             return
-        summary.unlink(missing_ok=True)
+        if self.processes.is_main:
+            summary.unlink(missing_ok=True)
         self.log.rewind(self.state.step)
         with self.signals:
             try:
@@ -132,31 +152,39 @@ class Trainer:
             due = self.state.step % self.config.training.validate_every == 0
             if due and self.state.validated != self.state.step:
                 self._validate(on_schedule=True)
-            reason = self._stop_reason()
+            signal, reason = self._agree()
             if reason is not None:
                 self.log.stop_bar()
                 return reason
-            self.signals.check()
+            if signal:
+                raise Interrupted(signal)
             self._update(group)
         raise AssertionError("the groups never end")
 
-    def _groups(self) -> Iterator[list[Batch]]:
-        """The batches of one update after the other, without end; a pass ends with a smaller group if it must."""
-        start = self.state.batch
+    def _agree(self) -> tuple[int, str | None]:
+        """What all processes go by: a signal that reached any of them (0: none), and a reason to stop (None: none).
+
+        Time is that of rank 0; all else that the reason is made of is the same in every process.
+        """
+        elapsed = self._elapsed() if self.processes.is_main else 0.0
+        signal, seconds = self.processes.highest(self.signals.received, elapsed)
+        return int(signal), self.state.stop_reason(self.config, self._epochs(), seconds)
+
+    def _groups(self) -> Iterator[Group]:
+        """What one update after the other is made from, without end."""
+        start, accumulate = self.state.batch, self.config.training.accumulate
         for epoch in count(self.state.epoch):
             if self._batches(epoch) == 0:
                 raise ConfigError("data.max_length, training.batch_tokens: no training pair is left to train on")
-            batches = iter(self.loader.batches(epoch, start))
-            while group := list(islice(batches, self.config.training.accumulate)):
-                yield group
+            yield from self.loader.groups(epoch, start, accumulate, self.processes.rank, self.processes.size)
             start = 0
 
-    def _update(self, group: list[Batch]) -> None:
+    def _update(self, group: Group) -> None:
         started = time.perf_counter()
         state = self.state
         rate = learning_rate(self.config.optim, state.step + 1, self._epochs(), state.plateau_cuts)
         update = self.updater.update(group, rate)
-        state.batch += len(group)
+        state.batch += group.number
         if state.batch >= self._batches(state.epoch):
             state.epoch, state.batch = state.epoch + 1, 0
         seconds = time.perf_counter() - started
@@ -202,9 +230,6 @@ class Trainer:
     def _elapsed(self) -> float:
         return time.perf_counter() - self.started
 
-    def _stop_reason(self) -> str | None:
-        return self.state.stop_reason(self.config, self._epochs(), self._elapsed())
-
     # --- validation and checkpoints -----------------------------------------------------------------------------------
 
     def _validate(self, on_schedule: bool) -> None:
@@ -223,19 +248,40 @@ class Trainer:
         self._save()
 
     def _score(self, event: str, model: TranslationModel) -> Validation:
-        """Validate and write the result down. A signal breaks it off."""
+        """Validate and write the result down. A signal breaks it off, in every process if it reaches one."""
         step = self.state.step
-        self.signals.check()
-        with self.signals.breaking_off():
-            result = validate(model, self.prepared, self.config, self.device)
+        result = self._validated_together(model)
         self.log.record(event, step, {"epoch": self._epochs(), **result.values()}, {"seconds": result.seconds})
         sample = result.samples[0]
         self.log.say(f"{event} {step} | {result.line()}")
         self.log.say(f"  source:      {sample.source}\n  reference:   {sample.reference}\n  translation: {sample.text}")
         self.log.text(f"{event}/samples", result.markdown(), step)
-        if model.attends:
+        if model.attends and self.processes.is_main:
             figure = attention_figure(model, self.prepared, sample, self.device)
             self.log.figure(f"{event}/attention", figure, step)
+        return result
+
+    def _validated_together(self, model: TranslationModel) -> Validation:
+        """Every process makes its share; all go on with what rank 0 makes of the shares."""
+        started = time.perf_counter()
+        share: Share | None = None
+        signal, _ = self._agree()
+        if not signal:
+            try:
+                with self.signals.breaking_off():
+                    share = validate(model, self.prepared, self.config, self.device, self.processes)
+            except Interrupted:
+                pass  # not before the others know
+        shares = self.processes.gather(share, "validating")
+        whole = [each for each in shares if each is not None]
+        if len(whole) < len(shares):
+            signal, _ = self._agree()
+            raise Interrupted(signal)
+        result: Validation | None = None
+        if self.processes.is_main:
+            result = combine(whole, self.prepared, self.config, time.perf_counter() - started)
+        result = self.processes.broadcast(result, "scoring the validation")
+        assert result is not None
         return result
 
     def _save(self) -> None:
@@ -252,11 +298,11 @@ class Trainer:
     def _average(self) -> None:
         """Average the newest checkpoints, validate, keep; ``best`` points there if that is better than all before."""
         training, state = self.config.training, self.state
-        folders = self.keeper.newest(training.average_last, state) if training.average_last else []
+        weights, folders = self.processes.broadcast(self._averaged(), "averaging checkpoints")
         if len(folders) < 2:
             return
         model = copy.deepcopy(self.model)
-        checkpoint.load_into(model, checkpoint.average(folders), folders[-1])
+        checkpoint.load_into(model, weights, folders[-1])
         self.log.say(f"average of {len(folders)} checkpoints: {', '.join(folder.name for folder in folders)}")
         result = self._score("average", model)
         earlier_is_best = state.best_checkpoint == checkpoint.AVERAGE  # made when this run ended before and went on
@@ -265,6 +311,12 @@ class Trainer:
             self.keeper.save_average(model, state)
         if better:
             self._save()  # once more, so that a run that goes on knows its best checkpoint
+
+    def _averaged(self) -> tuple[dict[str, Tensor], list[Path]]:
+        """The average of the newest checkpoints and what it is made of; rank 0 alone looks at the folder."""
+        number = self.config.training.average_last
+        folders = self.keeper.newest(number, self.state) if number and self.processes.is_main else []
+        return (checkpoint.average(folders) if len(folders) > 1 else {}), folders
 
     # --- what is written down -----------------------------------------------------------------------------------------
 
@@ -277,6 +329,11 @@ class Trainer:
             f"{self.config.run_dir}: {self.config.model.name}, {parameter_count(self.model):,} parameters, "
             f"on {self.device} with {torch.get_num_threads()} threads in {self.precision} ({why})"
         )
+        if self.processes.size > 1:
+            self.log.say(
+                f"{self.processes.size} processes share every update of training.accumulate={training.accumulate} "
+                f"batches of at most training.batch_tokens={training.batch_tokens} tokens"
+            )
         self.log.say(
             f"{self.config.data.name}: {len(self.prepared.train):,} training pairs in "
             f"{self._batches(0):,} batches, {len(self.prepared.validation):,} validation pairs"
@@ -311,6 +368,8 @@ class Trainer:
             give_back_freed_memory()
 
     def _summarise(self, reason: str) -> None:
+        if not self.processes.is_main:
+            return
         state = self.state
         facts: dict[str, Any] = {
             "data": self.config.data.name,
@@ -326,6 +385,7 @@ class Trainer:
             "best": {"checkpoint": state.best_checkpoint, "metric": self.config.training.metric, **state.best_scores},
             "precision": self.precision,
             "device": str(self.device),
+            "processes": self.processes.size,
             "fingerprint": self.prepared.fingerprint,
         }
         write_summary(self.config.run_dir, facts)

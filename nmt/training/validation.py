@@ -1,6 +1,10 @@
-"""Validation: likelihood of the references, translations by search, and something to look at."""
+"""Validation: likelihood of the references, translations by search, and something to look at.
 
-import time
+Each of several processes makes a share (:func:`validate`); :func:`combine` makes the shares into what one process would
+have found.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -8,13 +12,15 @@ import torch
 from torch import Tensor
 
 from nmt.config import TrainConfig
+from nmt.data.batch import Batch
 from nmt.data.dataset import PreparedData
 from nmt.data.loader import Loader
-from nmt.evaluation.likelihood import evaluate_likelihood
+from nmt.evaluation.likelihood import Likelihood, evaluate_likelihood
 from nmt.evaluation.metrics import Score, bleu, chrf
 from nmt.models.base import TranslationModel
 from nmt.tokens import BOS, EOS
-from nmt.translator import Translator
+from nmt.training.distributed import Processes
+from nmt.translator import Translation, Translator
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,26 +90,63 @@ class Validation:
         )
 
 
-def validate(model: TranslationModel, prepared: PreparedData, config: TrainConfig, device: torch.device) -> Validation:
-    """Score a model on the validation split; the model's mode and the random generators are left as they were.
+class Share(NamedTuple):
+    """A process's part of a validation."""
+
+    likelihood: Likelihood  # of its batches
+    translations: list[Translation]  # of every so manieth sentence, in order
+
+
+def validate(
+    model: TranslationModel, prepared: PreparedData, config: TrainConfig, device: torch.device, processes: Processes
+) -> Share:
+    """Score a share of the validation split; the model's mode and the random generators are left as they were.
 
     In float32 whatever training multiplies in, so that ``nmt.evaluate`` finds the same figures.
     """
-    started = time.perf_counter()
     split = prepared.validation
     training = model.training
     model.eval()
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices):  # whatever a search may draw, training goes on as if it had not
         loader = Loader(split, config.training.batch_tokens, None, seed=config.seed, shuffle=False)
-        likelihood = evaluate_likelihood(model, loader, device, "fp32")
-        sources, references = split.sources(), split.references()
-        limit = config.training.validation_sentences
-        whole = limit is None or limit >= len(sources)
-        sources, references = sources[:limit], references[:limit]
+        batches = _Every(loader, processes.rank, processes.size)
+        likelihood = Likelihood(0.0, 0)
+        if processes.rank < loader.batches_in_epoch(0):
+            likelihood = evaluate_likelihood(model, batches, device, "fp32")
         translator = Translator([model], prepared.tokenizers, device=device, precision="fp32")
-        best = [found[0] for found in translator.translate(sources, config.search)]
+        sources = split.sources()[: config.training.validation_sentences][processes.rank :: processes.size]
+        translations = [found[0] for found in translator.translate(sources, config.search)]
     model.train(training)
+    return Share(likelihood, translations)
+
+
+class _Every(NamedTuple):
+    """Every ``size``-th batch of a loader, from number ``rank`` on."""
+
+    loader: Loader
+    rank: int
+    size: int
+
+    def batches(self, epoch: int) -> Iterator[Batch]:
+        return self.loader.batches(epoch, self.rank, self.size)
+
+
+def combine(shares: Sequence[Share], prepared: PreparedData, config: TrainConfig, seconds: float) -> Validation:
+    """What one process would have found.
+
+    Args:
+        shares: of every process, by rank.
+        prepared: the data.
+        config: of the run.
+        seconds: that it took.
+    """
+    split, limit = prepared.validation, config.training.validation_sentences
+    sources, references = split.sources()[:limit], split.references()[:limit]
+    best = [shares[i % len(shares)].translations[i // len(shares)] for i in range(len(sources))]
+    likelihood = Likelihood(
+        sum(share.likelihood.nll for share in shares), sum(share.likelihood.tokens for share in shares)
+    )
     translations = [translation.text for translation in best]
     shown = sorted({i * len(sources) // SAMPLES for i in range(SAMPLES)})
     return Validation(
@@ -111,9 +154,9 @@ def validate(model: TranslationModel, prepared: PreparedData, config: TrainConfi
         perplexity=likelihood.perplexity,
         bleu=bleu(translations, references),
         chrf=chrf(translations, references),
-        whole=whole,
+        whole=len(sources) == len(split),
         samples=[Sample(sources[i], references[i], best[i].text, best[i].ids) for i in shown],
-        seconds=time.perf_counter() - started,
+        seconds=seconds,
     )
 
 

@@ -3,6 +3,7 @@
 import random
 import tempfile
 import warnings
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nmt.data.batch import collate
+from nmt.data.batch import Group, collate
 from nmt.data.loader import Loader
 from nmt.data.store import PairDataset, RowWriter
 from nmt.tokens import BOS, EOS, PAD
@@ -74,6 +75,38 @@ def test_a_resumed_epoch_is_the_tail_of_the_whole(
     assert len(tail) == len(whole) - start
     for left, right in zip(tail, whole[start:], strict=True):
         assert all(torch.equal(one, other) for one, other in zip(left, right, strict=True))
+
+
+@settings(deadline=None, max_examples=50)
+@given(pairs, budgets, st.integers(1, 5), st.integers(1, 4), st.data())
+def test_shares_of_an_update_are_the_update(
+    lengths: list[tuple[int, int]], tokens: int, accumulate: int, size: int, data: st.DataObject
+) -> None:
+    """Whatever the number of processes: each pair is with one of them, all know the sums, and shares are even."""
+    loader = quiet(dataset(lengths), tokens, None, 3, True)
+    whole = list(loader.batches(2))
+    start = data.draw(st.integers(0, len(whole)))
+    dealt = [list(loader.groups(2, start, accumulate, rank, size)) for rank in range(size)]
+    assert all(len(groups) == -(-(len(whole) - start) // accumulate) for groups in dealt)
+    for number, groups in enumerate(zip(*dealt, strict=True)):
+        first = start + number * accumulate
+        expected = Group.of(whole[first : first + accumulate])
+        for group in groups:
+            assert group[1:] == expected[1:]
+            assert all(len(batch.indices) for batch in group.batches)
+        rows = [[i for batch in group.batches for i in batch.indices.tolist()] for group in groups]
+        assert sorted(chain(*rows)) == sorted(i for batch in expected.batches for i in batch.indices.tolist())
+        batches = [len(group.batches) for group in groups]
+        assert max(batches) - min(batches) <= len(expected.batches) % size
+        if len(expected.batches) < size:
+            assert max(map(len, rows)) - min(map(len, rows)) <= len(expected.batches)
+
+
+def test_one_process_has_the_batches_as_they_are() -> None:
+    loader = Loader(dataset([(3, 4)] * 40), 20, None, seed=1, shuffle=True)
+    [first, *_] = loader.groups(0, 2, 3, rank=0, size=1)
+    for mine, whole in zip(first.batches, loader.batches(0, 2), strict=False):
+        assert all(torch.equal(one, other) for one, other in zip(mine, whole, strict=True))
 
 
 @settings(deadline=None, max_examples=50)
