@@ -29,7 +29,7 @@ from nmt.composition import composed
 from nmt.config import ConfigError, TrainConfig
 from nmt.data.dataset import open_prepared
 from nmt.data.store import PairDataset
-from nmt.device import Precision, resolve_device, resolve_precision
+from nmt.device import Precision, keep_freed_memory, resolve_device, resolve_precision
 from nmt.training.checks import check_config
 
 MODELS = {"T": "benchmark_transformer", "R": "benchmark_bahdanau", "S": "benchmark_seq2seq"}
@@ -143,6 +143,7 @@ def main() -> None:
     if arguments.threads is not None:
         torch.set_num_threads(arguments.threads)
     device = resolve_device(arguments.device)
+    keep_freed_memory()  # as training does
     facts = machine(device)
     print(machine_line(facts), end="\n\n", flush=True)
     figures = arguments.work(arguments, device)

@@ -22,7 +22,7 @@ from nmt.config import TrainConfig
 from nmt.data.batch import Batch
 from nmt.data.loader import Loader
 from nmt.data.store import PairDataset
-from nmt.device import Precision
+from nmt.device import Precision, keep_freed_memory
 from nmt.models import build, parameter_count
 from nmt.training.optim import build_optimizer
 from nmt.training.update import Updater
@@ -114,6 +114,7 @@ def _train(
 ) -> Peak:
     """Runs in the fresh process."""
     torch.set_num_threads(threads)
+    keep_freed_memory()  # as training does
     loader = Loader(PairDataset(folder, "train", vocabularies), batch_tokens, None, config.seed, shuffle=True)
     at_rest = _peak(device)
     model = build(config.model, *vocabularies, config.seed).to(device)
