@@ -194,7 +194,7 @@ def speed(config: TrainConfig, prepared: PreparedData, device: torch.device, sec
     return (
         f"{figures.tokens_per_second:,.0f} target tokens/s, MFU {figures.utilisation:.1%} of "
         f"{figures.product_rate / 1e12:.3g} TFLOP/s, peak memory {peak / 2**20:,.0f} MB "
-        f"({'allocated' if on_gpu else 'resident'})"
+        f"({'allocated' if on_gpu else 'resident, the models before included'})"
     )
 
 
