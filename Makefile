@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo train test test-all check format tensorboard clean
+.PHONY: help demo train benchmark test test-all check format tensorboard clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -24,6 +24,9 @@ demo: $(READY) ## train the three models on embedded data (about 10 minutes on 2
 
 train: $(READY) ## train one model: make train ARGS='model=bahdanau data=multi30k'
 	$(BIN)/python -m nmt.train $(ARGS)
+
+benchmark: $(READY) ## how fast this machine trains the three models, and where the time goes (about 5 minutes)
+	$(BIN)/python -m nmt.benchmark train $(ARGS)
 
 test: $(READY) ## the fast tests: what continuous integration runs
 	$(BIN)/python -m pytest -n 2 -m "not slow" $(ARGS)

@@ -2,18 +2,21 @@
 
 Both take ``configs/train.yaml`` with overrides and ``-m`` for sweeps. Hydra composes; what goes wrong, in composing or
 in the work itself, ends as with every other command: one line on stderr and the exit status of :func:`nmt.cli.run`.
+:func:`composed` is for commands that need a configuration and have options of their own.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+import hydra
+from hydra import initialize_config_dir
 from hydra.errors import HydraException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from nmt.cli import run
-from nmt.config import ConfigError, TrainConfig, parse
+from nmt.config import CONFIG_DIR, ConfigError, TrainConfig, parse
 
 
 def run_job(tree: DictConfig, work: Callable[[TrainConfig], None]) -> None:
@@ -59,3 +62,14 @@ def _plain_errors() -> Iterator[None]:
                 "letters beyond ASCII, commas and brackets want quotes that the shell leaves alone: \"key='Köln'\""
             )
         raise ConfigError("; ".join(lines)) from error
+
+
+def composed(overrides: Sequence[str]) -> TrainConfig:
+    """``configs/train.yaml`` with overrides, for a command whose own options argparse reads.
+
+    Raises:
+        ConfigError: it does not compose, or does not parse.
+    """
+    with _plain_errors(), initialize_config_dir(str(CONFIG_DIR), version_base="1.3"):
+        tree = hydra.compose("train", overrides=list(overrides))
+    return _parsed(tree)

@@ -107,3 +107,9 @@ def give_back_freed_memory() -> None:
 def _of_the_c_library(name: str) -> Any:
     """A function that glibc has, or None."""
     return getattr(ctypes.CDLL(None), name, None) if sys.platform.startswith("linux") else None
+
+
+def synchronize(device: torch.device) -> None:
+    """Wait until a GPU has done what it was told to do, so that a clock can be read. A CPU is never behind."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

@@ -1,0 +1,146 @@
+"""How much memory a training update takes at its peak: each figure from a fresh process, where nothing came before.
+
+On a CPU it is the peak resident size of the whole process, Python and torch included (``at_rest`` says how much that is
+before there is a model); on a GPU the peak of what torch has allocated there.
+
+Three updates are made: with the shortest, the middle and the longest pairs that the token budget allows.
+"""
+
+import resource
+import sys
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from nmt.analysis.synthetic import uniform_lengths, write_pairs
+from nmt.config import TrainConfig
+from nmt.data.batch import Batch
+from nmt.data.loader import Loader
+from nmt.data.store import PairDataset
+from nmt.device import Precision, keep_freed_memory
+from nmt.models import build, parameter_count
+from nmt.training.optim import build_optimizer
+from nmt.training.update import Updater
+
+STATES = 4
+"""Numbers kept per parameter: its value, its gradient, and two moments of Adam; 4 bytes each."""
+
+
+class Peak(NamedTuple):
+    """Memory of a training process, in bytes."""
+
+    at_rest: int  # before there is a model; 0 on a GPU
+    peak: int
+    parameters: int  # number of them
+
+    @property
+    def states(self) -> int:
+        """Parameters, gradients and the optimizer's two moments (Adam)."""
+        return 4 * STATES * self.parameters
+
+    @property
+    def rest(self) -> int:
+        """What is neither: activations, logits, and what allocators keep."""
+        return self.peak - self.at_rest - self.states
+
+
+class Point(NamedTuple):
+    """What peak memory is measured at, with random pairs of every length up to the longest."""
+
+    batch_tokens: int
+    vocabulary: int
+    longest: int  # tokens of the longest sentence, EOS included
+
+
+def measure_point(point: Point, config: TrainConfig, device: torch.device, precision: Precision) -> Peak:
+    """Peak of a fresh process that trains on random pairs; ``config`` says the rest.
+
+    Raises:
+        ValueError: the process was killed, for want of memory perhaps.
+    """
+    pairs = 4 * point.batch_tokens // point.longest + 100  # some batches' worth, so that three differ
+    with tempfile.TemporaryDirectory() as name:
+        dataset = write_pairs(Path(name), uniform_lengths(pairs, point.longest, seed=1), point.vocabulary, seed=1)
+        vocabularies = (point.vocabulary, point.vocabulary)
+        return measure_peak(config, dataset, vocabularies, point.batch_tokens, device, precision)
+
+
+def measure_peak(
+    config: TrainConfig,
+    dataset: PairDataset,
+    vocabularies: tuple[int, int],
+    batch_tokens: int,
+    device: torch.device,
+    precision: Precision,
+) -> Peak:
+    """Peak of a fresh process that trains on these pairs with this token budget.
+
+    Raises:
+        ValueError: the process was killed, for want of memory perhaps.
+    """
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        work = pool.submit(
+            _train,
+            config,
+            dataset.folder,
+            vocabularies,
+            batch_tokens,
+            device,
+            precision,
+            torch.get_num_threads(),
+        )
+        try:
+            return work.result()
+        except BrokenProcessPool:
+            raise ValueError(
+                f"the process that trained {config.model.name} with batch_tokens={batch_tokens} and "
+                f"{vocabularies[1]:,} subwords was killed: not enough memory, perhaps"
+            ) from None
+
+
+def _train(
+    config: TrainConfig,
+    folder: Path,
+    vocabularies: tuple[int, int],
+    batch_tokens: int,
+    device: torch.device,
+    precision: Precision,
+    threads: int,
+) -> Peak:
+    """Runs in the fresh process."""
+    torch.set_num_threads(threads)
+    keep_freed_memory()  # as training does
+    loader = Loader(PairDataset(folder, "train", vocabularies), batch_tokens, None, config.seed, shuffle=True)
+    at_rest = _peak(device)
+    model = build(config.model, *vocabularies, config.seed).to(device)
+    updater = Updater(model, build_optimizer(model, config.optim), config.optim, device, precision)
+    for batch in _short_middle_long(loader):
+        updater.update([batch], rate=1e-5)
+    return Peak(at_rest, _peak(device), parameter_count(model))
+
+
+def _short_middle_long(loader: Loader) -> list[Batch]:
+    """Three batches of an epoch."""
+    batches = sorted(loader.epoch_batches(0), key=len)
+    return [loader.batch(batches[number]) for number in (-1, len(batches) // 2, 0)]
+
+
+def _peak(device: torch.device) -> int:
+    """Most bytes that this process has held at once."""
+    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else peak_resident()
+
+
+def peak_resident() -> int:
+    """Largest resident size of this process so far, in bytes."""
+    try:
+        # getrusage would also count what the parent held when it started this process.
+        lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").split("\n")
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024
+    except (OSError, StopIteration):  # no Linux
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most if sys.platform == "darwin" else most * 1024
