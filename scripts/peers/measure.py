@@ -13,7 +13,7 @@ from typing import Any
 from .environments import PeerError, tail
 
 START_SECONDS = 600  # until the first update: imports, reading the data, building the model
-STALL_SECONDS = 120  # between two updates
+STALL_SECONDS = 300  # between two updates
 POLL_SECONDS = 0.25
 WARM_UPDATES = 3  # left out however long they take
 

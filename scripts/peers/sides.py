@@ -2,10 +2,12 @@
 
 T is a Transformer of width 256 with 4 heads, 3 + 3 layers and 1,024 feed-forward units, pre-norm, all embeddings tied.
 R is Bahdanau's model: a bidirectional GRU of 512 units per direction, a decoder GRU of 512, embeddings of 256, additive
-attention. The recipe is the same everywhere: Adam (0.9, 0.98), constant learning rate, gradient norm clipped to 1,
-label smoothing 0.1, loss by tokens, at most 4,096 tokens a batch, padding included.
+attention. The recipe is the same everywhere: Adam (0.9, 0.98), a learning rate that rises to 5e-4 in 300 updates and
+then falls with the root of their number, gradient norm clipped to 1, label smoothing 0.1, loss by tokens, at most 4,096
+tokens a batch, padding included.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +23,7 @@ Toolkit = Literal["joeynmt", "opennmt", "nmt"]
 
 BATCH_TOKENS = 4096
 LEARNING_RATE = 5e-4
+WARM_UP_UPDATES = 300
 SMOOTHING = 0.1
 DROPOUT = {"T": 0.1, "R": 0.2}
 NEVER = 1_000_000  # updates until a validation or a checkpoint
@@ -93,7 +96,8 @@ def joeynmt(model: Model, corpus: Corpus, folder: Path) -> list[str]:
             "adam_betas": [0.9, 0.98],
             "learning_rate": LEARNING_RATE,
             "learning_rate_min": 1e-9,
-            "scheduling": "plateau",  # of validations, so constant here; it has no constant one
+            "scheduling": "warmupinversesquareroot",
+            "learning_rate_warmup": WARM_UP_UPDATES,
             "normalization": "tokens",
             "label_smoothing": SMOOTHING,
             "clip_grad_norm": 1.0,
@@ -192,8 +196,9 @@ def opennmt(model: Model, hidden_size: int, corpus: Corpus, folder: Path) -> lis
         "optim": "adam",
         "adam_beta1": 0.9,
         "adam_beta2": 0.98,
-        "learning_rate": LEARNING_RATE,
-        "decay_method": "none",
+        "learning_rate": LEARNING_RATE * math.sqrt(hidden_size * WARM_UP_UPDATES),  # its formula divides by that
+        "decay_method": "noam",
+        "warmup_steps": WARM_UP_UPDATES,
         "max_grad_norm": 1.0,
         "label_smoothing": SMOOTHING,
         "dropout": [DROPOUT[model]],
@@ -269,8 +274,8 @@ def nmt(model: Model, precision: str, extra: list[str], corpus: Corpus, folder: 
         "tag=peers",
         "seed=1",
         "search=greedy",
-        "optim/schedule=constant",
-        "optim.schedule.warmup_steps=0",
+        "optim/schedule=inverse_sqrt",
+        f"optim.schedule.warmup_steps={WARM_UP_UPDATES}",
         f"optim.optimizer.learning_rate={LEARNING_RATE}",
         "optim.optimizer.beta1=0.9",
         "optim.optimizer.beta2=0.98",

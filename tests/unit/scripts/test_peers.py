@@ -129,8 +129,10 @@ def test_the_recipe_is_the_same_everywhere(data: corpus.Corpus, tmp_path: Path) 
         sides.opennmt(model, 512, data, tmp_path)
         opennmt = yaml.safe_load((tmp_path / "opennmt.yaml").read_text())
         training = joeynmt["training"]
-        rates = {config.optim.optimizer.learning_rate, training["learning_rate"], opennmt["learning_rate"]}
-        assert len(rates) == 1
+        warm_up = config.optim.schedule.warmup_steps
+        assert warm_up == training["learning_rate_warmup"] == opennmt["warmup_steps"]
+        peak = opennmt["learning_rate"] * 512**-0.5 * warm_up**-0.5  # Vaswani et al. (2017), equation 3
+        assert peak == pytest.approx(config.optim.optimizer.learning_rate) == training["learning_rate"]
         assert len({config.training.batch_tokens, training["batch_size"], opennmt["batch_size"]}) == 1
         assert len({config.optim.label_smoothing, training["label_smoothing"], opennmt["label_smoothing"]}) == 1
         assert len({config.optim.clip_norm, training["clip_grad_norm"], opennmt["max_grad_norm"]}) == 1
