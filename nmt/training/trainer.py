@@ -251,7 +251,8 @@ class Trainer:
         """Validate and write the result down. A signal breaks it off, in every process if it reaches one."""
         step = self.state.step
         result = self._validated_together(model)
-        self.log.record(event, step, {"epoch": self._epochs(), **result.values()}, {"seconds": result.seconds})
+        times = {"seconds": result.seconds, "minutes": self._elapsed() / 60}
+        self.log.record(event, step, {"epoch": self._epochs(), **result.values()}, times)
         sample = result.samples[0]
         self.log.say(f"{event} {step} | {result.line()}")
         self.log.say(f"  source:      {sample.source}\n  reference:   {sample.reference}\n  translation: {sample.text}")
