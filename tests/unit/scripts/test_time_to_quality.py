@@ -1,13 +1,11 @@
 """The table of minutes until a validation BLEU."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[3] / "scripts"))
-import time_to_quality
+from scripts import time_to_quality
 
 
 @pytest.fixture
