@@ -23,6 +23,8 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
 
 from nmt.config import ConfigError
 from nmt.device import resolve_device
@@ -94,11 +96,18 @@ class Processes:
             return
         limit = timedelta(seconds=self.timeout)
         with self._waiting(f"waiting for {self.size} processes to start"):
-            dist.init_process_group("gloo", timeout=limit)
+            dist.init_process_group(
+                "gloo", store=self._meeting_place(limit), rank=self.rank, world_size=self.size, timeout=limit
+            )
             if device.type == "cuda":
                 torch.cuda.set_device(device)
                 os.environ.setdefault("TORCH_NCCL_BLOCKING_WAIT", "1")  # a late answer is an error here, not an abort
                 self._of_gradients = dist.new_group(backend="nccl", timeout=limit)
+
+    def _meeting_place(self, limit: timedelta) -> PrefixStore:
+        """A part of torchrun's store that no earlier job of a sweep has left its addresses in."""
+        store, _, _ = next(rendezvous("env://", self.rank, self.size, timeout=limit))
+        return PrefixStore(f"job {store.add(f'jobs of {self.rank}', 1)}", store)
 
     def leave(self) -> None:
         """Let the other processes go; those that still wait for this one are told so by the closed connection."""

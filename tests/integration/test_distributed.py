@@ -24,7 +24,7 @@ from nmt.training.optim import build_optimizer
 from nmt.training.trainer import train
 from nmt.training.update import Updater
 from tests.processes import Ended, Launched, train_as_command
-from tests.tiny_run import MODELS, metrics, tiny_config, tiny_overrides
+from tests.tiny_run import MODELS, metrics, tiny_config, tiny_overrides, write_corpus
 
 PLAIN = ("model.dropout=0", "model.attention_dropout=0", "training.accumulate=4", "training.max_steps=8",
          "training.validate_every=4", "training.log_every=1", "optim/optimizer=sgd",
@@ -195,6 +195,8 @@ def test_more_processes_go_on_from_one(shared: Path, alone: TrainConfig) -> None
 
 def test_torchrun_and_a_sweep(shared: Path) -> None:
     """The command as it is typed, from a folder of its own; every process goes through the jobs in the same order."""
+    if not (shared / "dev.en").exists():
+        write_corpus(shared)
     write_nothing_here = shared / "elsewhere"
     write_nothing_here.mkdir()
     root = Path(__file__).parent.parent.parent

@@ -13,7 +13,7 @@ from nmt.models import build
 from nmt.training.optim import build_optimizer
 from nmt.training.update import Updater
 from tests.tiny_run import compose_config
-from tests.unit.training.test_loss import TiedToy, batch_of, pairs
+from tests.unit.training.test_loss import VOCABULARY, TiedToy, batch_of, pairs
 
 LENGTHS = (2, 3, 7, 20)
 
@@ -110,7 +110,7 @@ def test_compiled_updates_are_those_of_the_plain_model() -> None:
     settings = compose_config("data=demo", "model=transformer", "model.dim=16", "model.heads=2", "model.dropout=0",
                               "model.encoder_layers=1", "model.decoder_layers=1", "model.feedforward_dim=24",
                               "model.attention_dropout=0").model  # fmt: skip
-    models = [build(settings, 12, 12, seed=1) for _ in range(2)]
+    models = [build(settings, VOCABULARY, VOCABULARY, seed=1) for _ in range(2)]
     for model, compiled in zip(models, (False, True), strict=True):
         one = Updater(model, build_optimizer(model, recipe), recipe, torch.device("cpu"), "fp32", compiled=compiled)
         for lengths in (LENGTHS, (5, 6, 7), (11, 12)):
