@@ -235,9 +235,8 @@ def memory(arguments: argparse.Namespace, processes: Processes) -> dict[str, Any
     measured = []
     for point in _points(*axes):
         peak = measure_point(point, config, device, precision)
-        _say(
-            f"{point.batch_tokens} tokens, vocabulary {point.vocabulary}, longest {point.longest}: {peak.peak:,} bytes"
-        )
+        at = ", ".join(f"{key} {value:,}" for key, value in point._asdict().items())
+        _say(processes, f"{at}: {peak.peak:,} bytes")
         measured.append((point, peak))
     print(memory_report(measured), flush=True)
     return {
