@@ -5,6 +5,8 @@
     python -m nmt.benchmark train --models multi30k_transformer --set training.batch_tokens=2048
     python -m nmt.benchmark memory                                    # peak memory against what it may depend on
 
+    torchrun --standalone --nproc-per-node 2 -m nmt.benchmark train --device cpu --threads 1     # several processes
+
 Tables go to stdout, progress to stderr. Compare figures of one call only: neighbours on a machine move everything.
 """
 
@@ -29,13 +31,17 @@ from nmt.composition import composed
 from nmt.config import ConfigError, TrainConfig
 from nmt.data.dataset import open_prepared
 from nmt.data.store import PairDataset
-from nmt.device import Precision, keep_freed_memory, resolve_device, resolve_precision
+from nmt.device import Precision, keep_freed_memory, resolve_precision
 from nmt.training.checks import check_config
+from nmt.training.distributed import Processes, connect
 
 MODELS = {"T": "benchmark_transformer", "R": "benchmark_bahdanau", "S": "benchmark_seq2seq"}
 """Short names of the experiments whose sizes speed is usually measured at."""
 
 SYNTHETIC_PAIRS = 29_000
+
+TIMEOUT = 600.0
+"""Seconds that one of several processes waits for the others, which may be measuring memory."""
 
 TRAIN = """Train for a while and say how fast it goes.
 
@@ -48,6 +54,8 @@ brackets.
   MFLOP/token       operations of forward and backward that a real target token needs, its share of the source included
   products GFLOP/s  rate of the matrix products by themselves
   MFU               (operations that the pairs need, without padding, per second) / (that rate)
+
+Under torchrun the processes share every update, figures are of all together, and peak memory is of one alone.
 """
 
 MEMORY = """Peak memory of a training update, each figure from a fresh process.
@@ -142,21 +150,23 @@ def main() -> None:
         raise ValueError(f"--json {arguments.json}: no folder {arguments.json.parent}; make it first")
     if arguments.threads is not None:
         torch.set_num_threads(arguments.threads)
-    device = resolve_device(arguments.device)
     keep_freed_memory()  # as training does
-    facts = machine(device)
-    print(machine_line(facts), end="\n\n", flush=True)
-    figures = arguments.work(arguments, device)
-    if arguments.json is not None:
-        text = json.dumps({"machine": facts, **figures}, indent=2)
-        arguments.json.write_text(text + "\n", encoding="utf-8")
+    with connect(arguments.device, TIMEOUT) as processes:
+        facts = machine(processes.device(arguments.device)) | {"processes": processes.size}
+        if processes.is_main:
+            print(machine_line(facts), end="\n\n", flush=True)
+        figures = arguments.work(arguments, processes)
+        if arguments.json is not None and processes.is_main:
+            text = json.dumps({"machine": facts, **figures}, indent=2)
+            arguments.json.write_text(text + "\n", encoding="utf-8")
 
 
 # --- train ------------------------------------------------------------------------------------------------------------
 
 
-def train(arguments: argparse.Namespace, device: torch.device) -> dict[str, Any]:
+def train(arguments: argparse.Namespace, processes: Processes) -> dict[str, Any]:
     """Measure every model in every precision; the report goes to stdout, all figures are returned."""
+    device = processes.device(arguments.device)
     if not arguments.seconds > 0:
         raise ValueError(f"--seconds: expected a number above 0, found {arguments.seconds}")
     if arguments.prepared is not None and arguments.vocabulary is not None:
@@ -166,7 +176,7 @@ def train(arguments: argparse.Namespace, device: torch.device) -> dict[str, Any]
     configs = {name: _config(name, arguments, arguments.batch_tokens) for name in names}
     with _pairs(arguments) as (dataset, vocabularies):
         benches = {
-            (name, precision): TrainingBench(configs[name], dataset, vocabularies, device, precision)
+            (name, precision): TrainingBench(configs[name], dataset, vocabularies, device, precision, processes)
             for name, precision in product(names, precisions)
         }
         rounds: dict[tuple[str, Precision], list[Round]] = {key: [] for key in benches}
@@ -175,19 +185,22 @@ def train(arguments: argparse.Namespace, device: torch.device) -> dict[str, Any]
                 done = bench.measure(arguments.seconds, arguments.warm_up)
                 rounds[name, precision].append(done)
                 _say(
+                    processes,
                     f"round {number}: {name} {precision} {done.tokens_per_second:,.0f} target tokens/s, "
-                    f"products {done.product_rate / 1e9:,.0f} GFLOP/s, MFU {done.utilisation:.0%}"
+                    f"products {done.product_rate / 1e9:,.0f} GFLOP/s, MFU {done.utilisation:.0%}",
                 )
         figures = []
         for (name, precision), bench in benches.items():
-            _say(f"{name} {precision}: stages of an update" + ("" if arguments.no_memory else ", peak memory"))
+            _say(processes, f"{name} {precision}: stages of an update, peak memory")
             peak = None
-            if not arguments.no_memory:
+            if processes.is_main and not arguments.no_memory:
                 budget = bench.config.training.batch_tokens
                 peak = measure_peak(bench.config, dataset, vocabularies, budget, device, precision)
+            processes.meet("measuring memory")
             stages = bench.breakdown(max(2, arguments.warm_up))
             figures.append(TrainingFigures(name, precision, bench.parameters, rounds[name, precision], peak, stages))
-    print(training_report(figures), flush=True)
+    if processes.is_main:
+        print(training_report(figures), flush=True)
     return {"train": [each.tree() for each in figures]}
 
 
@@ -207,8 +220,11 @@ def _pairs(arguments: argparse.Namespace) -> Iterator[tuple[PairDataset, tuple[i
 # --- memory -----------------------------------------------------------------------------------------------------------
 
 
-def memory(arguments: argparse.Namespace, device: torch.device) -> dict[str, Any]:
+def memory(arguments: argparse.Namespace, processes: Processes) -> dict[str, Any]:
     """Measure the peak of every point; the report goes to stdout, all figures are returned."""
+    if processes.size > 1:
+        raise ValueError("memory: is measured in one process; start it without torchrun")
+    device = processes.device(arguments.device)
     precision = resolve_precision(arguments.precision, device)
     axes = arguments.batch_tokens, arguments.vocabulary, arguments.longest
     if max(arguments.longest) > min(arguments.batch_tokens):
@@ -219,9 +235,8 @@ def memory(arguments: argparse.Namespace, device: torch.device) -> dict[str, Any
     measured = []
     for point in _points(*axes):
         peak = measure_point(point, config, device, precision)
-        _say(
-            f"{point.batch_tokens} tokens, vocabulary {point.vocabulary}, longest {point.longest}: {peak.peak:,} bytes"
-        )
+        at = ", ".join(f"{key} {value:,}" for key, value in point._asdict().items())
+        _say(processes, f"{at}: {peak.peak:,} bytes")
         measured.append((point, peak))
     print(memory_report(measured), flush=True)
     return {
@@ -257,8 +272,9 @@ def _config(name: str, arguments: argparse.Namespace, batch_tokens: int | None) 
     return config
 
 
-def _say(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)
+def _say(processes: Processes, message: str) -> None:
+    if processes.is_main:
+        print(message, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ try:
     from nmt.analysis.training_speed import TrainingBench
     from nmt.cli import run
     from nmt.config import CONFIG_DIR, TrainConfig, parse
+    from nmt.data.batch import Group
     from nmt.data.dataset import PreparedData, prepare
     from nmt.data.loader import Loader
     from nmt.device import Precision, resolve_device
@@ -133,7 +134,7 @@ def first_updates(
     loader = Loader(prepared.train, min(1024, config.training.batch_tokens), None, config.seed, shuffle=True)
     batches = loader.batches(epoch=0)
     rate = config.optim.optimizer.learning_rate
-    return [updater.update([next(batches)], rate) for _ in range(COMPARED_UPDATES)]
+    return [updater.update(Group.of([next(batches)]), rate) for _ in range(COMPARED_UPDATES)]
 
 
 def vocabularies(prepared: PreparedData) -> tuple[int, int]:

@@ -67,7 +67,9 @@ def machine_line(facts: dict[str, str | int | bool]) -> str:
     """The facts in a sentence."""
     bf16 = "bf16 products in hardware" if facts["bf16"] else "no bf16 products in hardware: bf16 is emulated, slowly"
     where = "" if facts["device"] == "cpu" else f"{facts['device']}; "
-    return f"{where}{facts['cpu']}, {facts['cores']} cores, {facts['threads']} threads; torch {facts['torch']}; {bf16}"
+    together = "" if facts.get("processes", 1) == 1 else f"{facts['processes']} processes; "
+    cores = f"{facts['cores']} cores, {facts['threads']} threads"
+    return f"{together}{where}{facts['cpu']}, {cores}; torch {facts['torch']}; {bf16}"
 
 
 def _processor() -> str:

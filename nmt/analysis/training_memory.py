@@ -19,7 +19,7 @@ import torch
 
 from nmt.analysis.synthetic import uniform_lengths, write_pairs
 from nmt.config import TrainConfig
-from nmt.data.batch import Batch
+from nmt.data.batch import Batch, Group
 from nmt.data.loader import Loader
 from nmt.data.store import PairDataset
 from nmt.device import Precision, keep_freed_memory
@@ -120,7 +120,7 @@ def _train(
     model = build(config.model, *vocabularies, config.seed).to(device)
     updater = Updater(model, build_optimizer(model, config.optim), config.optim, device, precision)
     for batch in _short_middle_long(loader):
-        updater.update([batch], rate=1e-5)
+        updater.update(Group.of([batch]), rate=1e-5)
     return Peak(at_rest, _peak(device), parameter_count(model))
 
 

@@ -7,12 +7,15 @@ in training; validation, logging and checkpoints are no part of it.
 
 with the operations of :mod:`nmt.analysis.cost`, padding not counted, and the rate of :mod:`nmt.analysis.probe`, timed
 just before and just after. Neighbours on a machine slow both alike, so the ratio is steadier than either.
+
+Several processes train together as in :mod:`nmt.training.distributed`, and every figure is of all of them: tokens and
+sentences per second of their common updates, the sum of their products' rates (each times its own, all at once).
 """
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import count, islice
+from itertools import count
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -21,11 +24,12 @@ import torch
 from nmt.analysis.cost import operations, products
 from nmt.analysis.probe import Probe
 from nmt.config import ConfigError, TrainConfig
-from nmt.data.batch import Batch
+from nmt.data.batch import Batch, Group
 from nmt.data.loader import Loader
 from nmt.data.store import PairDataset
-from nmt.device import Precision, autocast, synchronize
+from nmt.device import Precision, autocast, move, synchronize
 from nmt.models import build, parameter_count
+from nmt.training.distributed import ALONE, Processes
 from nmt.training.loss import backward, real_positions
 from nmt.training.optim import build_optimizer, clip_gradient, learning_rate
 from nmt.training.update import Updater
@@ -35,7 +39,7 @@ STAGES: tuple[Stage, ...] = get_args(Stage)
 
 
 class Tally(NamedTuple):
-    """Sizes of the batches of some updates."""
+    """Sizes of the batches of some updates, in all processes together."""
 
     updates: int
     sentences: int
@@ -88,6 +92,7 @@ class TrainingBench:
         vocabularies: source and target subwords.
         device: where to train.
         precision: number format of matrix products.
+        processes: that train together; each has a bench, and all call the same methods in the same order.
 
     Raises:
         ConfigError: sizes that do not fit together, or no pair within the token budget.
@@ -100,8 +105,10 @@ class TrainingBench:
         vocabularies: tuple[int, int],
         device: torch.device,
         precision: Precision,
+        processes: Processes = ALONE,
     ) -> None:
         self.config = config
+        self.processes = processes
         self.vocabulary = vocabularies[1]
         self.device = device
         self.precision = precision
@@ -109,8 +116,17 @@ class TrainingBench:
         self.model = build(config.model, *vocabularies, config.seed).to(device)
         self.parameters = parameter_count(self.model)
         self.optimizer = build_optimizer(self.model, config.optim)
-        self.updater = Updater(self.model, self.optimizer, config.optim, device, precision)
         training = config.training
+        self.updater = Updater(
+            self.model,
+            self.optimizer,
+            config.optim,
+            device,
+            precision,
+            processes,
+            use_tf32=training.tf32,
+            compiled=training.compile,
+        )
         self.loader = Loader(dataset, training.batch_tokens, training.batch_sentences, config.seed, shuffle=True)
         if self.loader.batches_in_epoch(0) == 0:
             raise ConfigError(f"training.batch_tokens: no pair fits into {training.batch_tokens} tokens a side")
@@ -121,7 +137,7 @@ class TrainingBench:
     def measure(self, seconds: float, warm_up: int) -> Round:
         """Make ``warm_up`` updates that do not count, then for ``seconds`` those that do, between two probes."""
         self.train(warm_up)
-        before = self.probe.rate()
+        before = self._product_rate()
         done: list[Batch] = []
         updates = 0
         synchronize(self.device)
@@ -129,12 +145,18 @@ class TrainingBench:
         while True:
             group = next(self._groups)
             self._update(group)
-            done += group
+            done += group.batches
             updates += 1
             elapsed = time.perf_counter() - started  # an update ends with a number on the CPU: the GPU has finished
+            (elapsed,) = self.processes.highest(elapsed)  # so that all stop after the same update
             if elapsed >= seconds:
                 break
-        return Round(self._tally(done, updates), elapsed, 2 / (1 / before + 1 / self.probe.rate()))
+        return Round(self._tally(done, updates), elapsed, 2 / (1 / before + 1 / self._product_rate()))
+
+    def _product_rate(self) -> float:
+        """Of all processes together."""
+        self.processes.meet("measuring matrix products")
+        return sum(self.processes.gather(self.probe.rate(), "measuring matrix products"))
 
     def train(self, updates: int) -> None:
         """Make so many updates."""
@@ -145,17 +167,20 @@ class TrainingBench:
         """Mean seconds of an update by stage, timed one by one: a GPU is waited for after each.
 
         ``output and loss`` is the output layer, forward and backward, with the loss; ``backward`` is that of encoder
-        and decoder; ``data`` is cutting, padding and moving batches; ``optimizer`` has clipping in it.
+        and decoder; ``data`` is cutting, padding and moving batches; ``optimizer`` has in it clipping and, with several
+        processes, the sum of their gradients. The stages of this process: others may take longer or less.
         """
         watch = Stopwatch(self.device)
         for _ in range(updates):
             self._step += 1
             with watch.over("data"):
-                group = [(batch.to(self.device), real_positions(batch).to(self.device)) for batch in next(self._groups)]
-            scale = 1.0 / sum(len(positions) for _, positions in group)
-            for batch, positions in group:
+                group = next(self._groups)
+                batches = [(batch.to(self.device), move(real_positions(batch), self.device)) for batch in group.batches]
+            scale = 1.0 / group.tokens
+            for batch, positions in batches:
                 self._staged(batch, positions, scale, watch)
             with watch.over("optimizer"):
+                self.processes.sum_gradients(self.model, torch.zeros(1, device=self.device))
                 clip_gradient(self.model, self.config.optim.clip_norm)
                 self.optimizer.step()
                 self.optimizer.zero_grad(set_to_none=True)
@@ -174,23 +199,24 @@ class TrainingBench:
         with watch.over("backward"):
             torch.autograd.backward(features, leaf.grad)
 
-    def _update(self, group: list[Batch]) -> None:
+    def _update(self, group: Group) -> None:
         self._step += 1
         update = self.updater.update(group, learning_rate(self.config.optim, self._step, 0.0, 0))
         if not update.made:
             raise ValueError(f"update {self._step}: the gradient norm is {update.gradient_norm}: nothing to measure")
 
-    def _endless_groups(self) -> Iterator[list[Batch]]:
-        """The batches of one update after the other."""
+    def _endless_groups(self) -> Iterator[Group]:
+        """What one update after the other is made from: this process's share."""
+        accumulate, rank, size = self.config.training.accumulate, self.processes.rank, self.processes.size
         for epoch in count():
-            batches = self.loader.batches(epoch)
-            while group := list(islice(batches, self.config.training.accumulate)):
-                yield group
+            yield from self.loader.groups(epoch, 0, accumulate, rank, size)
 
     def _tally(self, batches: list[Batch], updates: int) -> Tally:
-        source_lengths = np.concatenate([batch.source_lengths.numpy() for batch in batches])
-        target_lengths = np.concatenate([batch.target_lengths.numpy() for batch in batches])
-        return Tally(
+        """What all processes have done, of which ``batches`` is this one's share."""
+        none = np.zeros(0, np.int64)  # a process may have had no row
+        source_lengths = np.concatenate([none, *(batch.source_lengths.numpy() for batch in batches)])
+        target_lengths = np.concatenate([none, *(batch.target_lengths.numpy() for batch in batches)])
+        own = Tally(
             updates=updates,
             sentences=len(target_lengths),
             source_tokens=int(source_lengths.sum()),
@@ -199,15 +225,19 @@ class TrainingBench:
             target_slots=sum(batch.target_out.numel() for batch in batches),
             operations=operations(self.config.model, self.vocabulary, source_lengths, target_lengths).training,
         )
+        together = Tally(*map(sum, zip(*self.processes.gather(own, "counting"), strict=True)))
+        return together._replace(updates=updates)
 
     def _probe(self) -> Probe:
-        """Of the products of a mean batch: so many pairs, of the length that makes up its positions."""
+        """Of the products of a mean batch, or a process's share of it: its pairs, of the length that its slots make."""
         batches = self.loader.epoch_batches(0)
         lengths = self.loader.dataset.source_lengths, self.loader.dataset.target_lengths
         pairs = sum(map(len, batches)) / len(batches)
         source, target = (
             sum(len(batch) * int(side[batch].max()) for batch in batches) / len(batches) / pairs for side in lengths
         )
+        if self.config.training.accumulate < self.processes.size:  # else each has whole batches
+            pairs = max(1.0, pairs * self.config.training.accumulate / self.processes.size)
         mean = products(self.config.model, self.vocabulary, round(pairs), round(source), round(target))
         return Probe(mean, self.device, self.precision)
 

@@ -101,7 +101,7 @@ def test_a_device_that_computes_something_else_is_found(
 
 @pytest.mark.parametrize(
     ("after_stop", "message"),
-    [([4.0, 3.9], "did not fall"), ([6.0, 3.0], "before the stop and"), ([], "did not go on from its checkpoint")],
+    [([4.0, 3.9], "did not fall"), ([6.0, 5.0], "before the stop and"), ([], "did not go on from its checkpoint")],
 )
 def test_a_run_that_does_not_learn_or_go_on_is_found(
     script: ModuleType,
