@@ -87,6 +87,7 @@ def joeynmt(model: Model, corpus: Corpus, folder: Path) -> list[str]:
         "normalization": "tokens",
         "data": {
             "train": str(corpus.folder / "train"),
+            "dev": str(corpus.folder / "val"),  # it insists on it
             "dataset_type": "plain",
             "src": {"lang": corpus.source, **side},
             "trg": {"lang": corpus.target, **side},
