@@ -9,8 +9,9 @@ neither validate nor save while they are timed, and are counted by the same cloc
 side once, each after a matrix product whose rate shows how fast the machine is just then; even rounds go backwards.
 
 Markdown goes to stdout; all runs so far, after each of them, to --output as JSON. Status 1 if one of our own sides
-failed; a peer that does is reported, and the rest goes on. A run takes --warm-up and --seconds and some 25 seconds
-more. Nothing else should run on the machine.
+failed; a peer that does is reported, and the rest goes on. A run takes --warm-up and --seconds and some 20 seconds
+more, and there are 13 of them in a round of both models: the command above takes about 50 minutes, and 5 more the first
+time. Nothing else should run on the machine.
 """
 
 import argparse
@@ -30,7 +31,7 @@ from peers.corpus import REPOSITORY, Corpus, our_environment, prepare
 from peers.environments import PEERS, PeerError, environment
 from peers.measure import measure
 from peers.report import Record, markdown
-from peers.sides import BATCH_TOKENS, Side, has_distributed, sides
+from peers.sides import BATCH_TOKENS, Side, sides
 
 PROBE = Path(__file__).resolve().parent / "peers" / "probe.py"
 PROBE_SECONDS = 120
@@ -127,7 +128,7 @@ def compare(arguments: argparse.Namespace, settings: dict[str, Any]) -> list[Rec
     records: list[Record] = []
     for number in range(1, arguments.rounds + 1):
         for model in arguments.models:
-            entries = list(enumerate(sides(model, has_distributed(), arguments.override)))
+            entries = list(enumerate(sides(model, arguments.override)))
             for order, side in entries if number % 2 else reversed(entries):
                 record: Record = {"model": model, "side": side.name, "round": number, "order": order}
                 record |= {"toolkit": side.toolkit, **probe(arguments.threads)}

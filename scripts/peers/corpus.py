@@ -20,7 +20,7 @@ PREPARE_SECONDS = 1800
 class Corpus:
     """The prepared data, and the same as text for the peers.
 
-    ``folder`` holds ``train.<source>`` and ``train.<target>``, a sentence a line, pieces apart by single spaces, and
+    ``folder`` holds ``train.<language>`` and ``val.<language>``, a sentence a line, pieces apart by single spaces, and
     ``vocabulary.txt``, a piece a line in the order of our ids, the reserved ones left out.
     """
 
@@ -77,6 +77,8 @@ def our_environment() -> dict[str, str]:
 
 def _write(prepared: Path, folder: Path, source: str, target: str) -> int:
     """Write the text unless it is there; returns the number of training pairs."""
+    import numpy as np
+
     from nmt.data.dataset import open_prepared
 
     data = open_prepared(prepared)
@@ -87,9 +89,10 @@ def _write(prepared: Path, folder: Path, source: str, target: str) -> int:
     temporary.mkdir(parents=True)
     pieces = data.tokenizers.target.pieces(range(data.tokenizers.target.vocabulary_size))
     _write_lines(temporary / "vocabulary.txt", vocabulary(pieces))
-    for language, rows in ((source, data.train.source), (target, data.train.target)):
-        lines = (text(rows[i].tolist(), pieces) for i in range(len(data.train)))
-        _write_lines(temporary / f"train.{language}", lines)
+    for name, split in (("train", data.train), ("val", data.validation)):
+        full = np.flatnonzero((split.source_lengths > 1) & (split.target_lengths > 1)).tolist()  # more than EOS
+        for language, rows in ((source, split.source), (target, split.target)):
+            _write_lines(temporary / f"{name}.{language}", (text(rows[i].tolist(), pieces) for i in full))
     temporary.rename(folder)
     return len(data.train)
 

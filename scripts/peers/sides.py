@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import yaml
 
-from .corpus import REPOSITORY, Corpus
+from .corpus import Corpus
 
 Model = Literal["T", "R"]
 Toolkit = Literal["joeynmt", "opennmt", "nmt"]
@@ -47,12 +47,11 @@ class Side:
         return [*start, str(RUNNER), self.toolkit, str(log), str(threads), *arguments]
 
 
-def sides(model: Model, distributed: bool, extra: list[str]) -> list[Side]:
-    """All sides of a model, the peers first.
+def sides(model: Model, extra: list[str]) -> list[Side]:
+    """All sides of a model, the peers first; ours as one process, and as two that share its batches.
 
     Args:
         model: T or R.
-        distributed: also as two processes.
         extra: overrides for all of our own runs.
     """
     rows = [Side("JoeyNMT 2.3.0", "joeynmt", partial(joeynmt, model))]
@@ -64,7 +63,7 @@ def sides(model: Model, distributed: bool, extra: list[str]) -> list[Side]:
         rows += [
             Side(f"OpenNMT-py 3.5.1, hidden {size}", "opennmt", partial(opennmt, model, size)) for size in (512, 568)
         ]
-    for processes in (1, 2) if distributed else (1,):
+    for processes in (1, 2):
         note = f", {processes} processes" if processes > 1 else ""
         rows += [
             Side(f"nmt {name}{note}", "nmt", partial(nmt, model, name, extra), processes) for name in ("fp32", "bf16")
@@ -87,6 +86,7 @@ def joeynmt(model: Model, corpus: Corpus, folder: Path) -> list[str]:
         "normalization": "tokens",
         "data": {
             "train": str(corpus.folder / "train"),
+            "dev": str(corpus.folder / "val"),  # it insists on it
             "dataset_type": "plain",
             "src": {"lang": corpus.source, **side},
             "trg": {"lang": corpus.target, **side},
@@ -289,8 +289,3 @@ def nmt(model: Model, precision: str, extra: list[str], corpus: Corpus, folder: 
         "training.patience=null",
         *extra,
     ]
-
-
-def has_distributed() -> bool:
-    """Whether this checkout trains in several processes."""
-    return (REPOSITORY / "nmt" / "training" / "distributed.py").exists()

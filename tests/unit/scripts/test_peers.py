@@ -110,7 +110,7 @@ def data(tmp_path: Path) -> corpus.Corpus:
 
 @pytest.mark.parametrize(("model", "millions"), [("T", 7.58), ("R", 13.2)])
 def test_our_sides_are_the_sizes_that_are_compared(model: sides.Model, millions: float, data: corpus.Corpus) -> None:
-    ours = [side for side in sides.sides(model, True, ["seed=3"]) if side.toolkit == "nmt"]
+    ours = [side for side in sides.sides(model, ["seed=3"]) if side.toolkit == "nmt"]
     assert len(ours) == 4
     for side in ours:
         config = compose_config(*side.arguments(data, data.folder))
@@ -141,7 +141,7 @@ def test_the_recipe_is_the_same_everywhere(data: corpus.Corpus, tmp_path: Path) 
 
 
 def test_several_processes_are_started_by_torchrun_with_a_share_of_the_threads_each() -> None:
-    one, two = (side for side in sides.sides("T", True, []) if side.name.startswith("nmt bf16"))
+    one, two = (side for side in sides.sides("T", []) if side.name.startswith("nmt bf16"))
     assert one.command("python", Path("log"), 2, ["a=1"]) == ["python", str(RUNNER), "nmt", "log", "2", "a=1"]
     command = two.command("python", Path("log"), 1, ["a=1"])
     assert command[:3] == ["python", "-m", "torch.distributed.run"]
