@@ -43,12 +43,9 @@ class SlurmLauncher:
 def plugin() -> Iterator[None]:
     """The launcher's configuration where the plugin would have registered it."""
     store = ConfigStore.instance()
-    known = store.repo.setdefault("hydra", {}).setdefault("launcher", {})
-    before = dict(known)
     store.store(group="hydra/launcher", name="submitit_slurm", node=SlurmLauncher, provider="submitit_launcher")
     yield
-    known.clear()
-    known.update(before)
+    del store.repo["hydra"]["launcher"]["submitit_slurm.yaml"]  # only ours: Hydra may have added its own meanwhile
 
 
 @pytest.mark.usefixtures("plugin")
