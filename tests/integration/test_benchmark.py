@@ -3,73 +3,109 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 from nmt import benchmark as command
+from nmt.analysis.training_memory import Peak, Point
+from nmt.config import TrainConfig
 from nmt.data.dataset import prepare
 from tests.tiny_run import MODELS, tiny_config
 
 ROOT = Path(__file__).parent.parent.parent
 
 
-def benchmark(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command."""
-    words = [sys.executable, "-m", "nmt.benchmark", *arguments]
-    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+@pytest.fixture
+def benchmark(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """The command in this process, which keeps its number of threads."""
+
+    def call(*arguments: str) -> None:
+        monkeypatch.setattr(sys, "argv", ["nmt.benchmark", *arguments])
+        command.main()
+
+    threads = torch.get_num_threads()
+    yield call
+    torch.set_num_threads(threads)
 
 
-def test_train_measures_every_model_in_every_precision(tmp_path: Path) -> None:
-    done = benchmark(
-        "train",
-        *("--models", "T", "benchmark_transformer"),
+Benchmark = Callable[..., None]
+PEAK = Peak(at_rest=10 << 20, peak=50 << 20, parameters=1000)
+
+
+def test_train_measures_in_turns(
+    benchmark: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[tuple[int, str]] = []
+
+    def peak(config: TrainConfig, *others: Any) -> Peak:
+        asked.append((config.training.batch_tokens, others[-1]))
+        return PEAK
+
+    monkeypatch.setattr(command, "measure_peak", peak)
+    benchmark(
+        *("train", "--models", "T", "benchmark_transformer"),
         *("--precision", "fp32", "bf16", "--rounds", "2", "--seconds", "0.01", "--warm-up", "1"),
         *("--vocabulary", "40", "--batch-tokens", "120", "--device", "cpu", "--threads", "1"),
         *("--json", str(tmp_path / "figures.json"), "--set", *MODELS["transformer"], "seed=3"),
     )
-    assert done.returncode == 0, done.stderr
     tree = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))
     assert tree["machine"]["threads"] == 1
-    measured = [(each["model"], each["precision"], len(each["rounds"])) for each in tree["train"]]
-    names = ("T", "benchmark_transformer")
-    assert measured == [(name, precision, 2) for name in names for precision in ("fp32", "bf16")]
+    once = [(name, precision) for name in ("T", "benchmark_transformer") for precision in ("fp32", "bf16")]
+    assert [(each["model"], each["precision"], len(each["rounds"])) for each in tree["train"]] == [
+        (*key, 2) for key in once
+    ]
+    assert asked == [(120, precision) for _, precision in once]
     for each in tree["train"]:
         assert each["parameters"] == tree["train"][0]["parameters"]
-        assert each["peak_bytes"] > 50e6
+        assert each["peak_bytes"] == PEAK.peak
         assert all(seconds > 0 for seconds in each["stage_seconds"].values())
         for figures in each["rounds"]:
             assert figures["target_tokens"] / figures["seconds"] == pytest.approx(figures["tokens_per_second"])
             assert figures["operations"] / figures["seconds"] / figures["product_rate"] == pytest.approx(figures["mfu"])
-    rows = [line for line in done.stdout.split("\n") if line.startswith(("| T ", "| benchmark_transformer "))]
+    printed = capsys.readouterr()
+    rows = [line for line in printed.out.split("\n") if line.startswith(("| T ", "| benchmark_transformer "))]
     assert len(rows) == 8  # speed and stages of two models in two precisions
-    order = [line.split(":")[1].split()[:2] for line in done.stderr.split("\n") if line.startswith("round ")]
-    once = [[name, precision] for name in names for precision in ("fp32", "bf16")]
-    assert order == once * 2  # they take turns
+    order = [tuple(line.split(":")[1].split()[:2]) for line in printed.err.split("\n") if line.startswith("round ")]
+    assert order == once * 2
 
 
-def test_memory_varies_one_thing_at_a_time(tmp_path: Path) -> None:
-    done = benchmark(
-        "memory",
-        *("--batch-tokens", "60", "50", "--vocabulary", "40", "--longest", "10", "--device", "cpu"),
-        *("--json", str(tmp_path / "figures.json"), "--set", *MODELS["transformer"]),
+def test_memory_varies_one_thing_at_a_time(
+    benchmark: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[Point] = []
+
+    def peak(point: Point, *others: Any) -> Peak:
+        asked.append(point)
+        return PEAK
+
+    monkeypatch.setattr(command, "measure_point", peak)
+    benchmark(
+        *("memory", "--batch-tokens", "60", "50", "--vocabulary", "40", "80", "--longest", "10", "20"),
+        *("--device", "cpu", "--json", str(tmp_path / "figures.json"), "--set", *MODELS["transformer"]),
     )
-    assert done.returncode == 0, done.stderr
+    assert asked == [(50, 40, 10), (60, 40, 10), (60, 80, 10), (60, 40, 20), (60, 80, 20)]
     points = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))["memory"]
-    assert [(p["batch_tokens"], p["vocabulary"], p["longest"]) for p in points] == [(50, 40, 10), (60, 40, 10)]
-    assert all(0 < p["at_rest"] < p["peak"] for p in points)
-    assert sum(line.startswith("| ") for line in done.stdout.split("\n")) == 4
+    assert [(p["batch_tokens"], p["vocabulary"], p["longest"]) for p in points] == asked
+    assert points[0]["peak"] == PEAK.peak
+    assert sum(line.startswith("| ") for line in capsys.readouterr().out.split("\n")) == 7
 
 
-def test_real_data(tmp_path: Path) -> None:
+def test_real_data_from_the_command_line(tmp_path: Path) -> None:
     """A prepared folder is measured in its own vocabulary."""
     prepared = prepare(tiny_config(tmp_path).data, lambda message: None)
-    done = benchmark(
+    words = [
+        *(sys.executable, "-m", "nmt.benchmark"),
         *("train", "--models", "T", "--rounds", "1", "--seconds", "0.01", "--warm-up", "1", "--no-memory"),
         *("--prepared", str(prepared.folder), "--batch-tokens", "160", "--device", "cpu"),
         *("--json", str(tmp_path / "figures.json"), "--set", *MODELS["transformer"]),
-    )
+    ]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    assert "| T " in done.stdout
     figures = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))["train"][0]
     per_token = figures["rounds"][0]["operations"] / figures["rounds"][0]["target_tokens"]
     assert 3 * 2 * 16 * 48 < per_token < 3 * 2 * 16 * 48 * 20  # the output layer alone, and all of so small a model
@@ -90,12 +126,11 @@ def test_real_data(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_are_named(
-    arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, benchmark: Benchmark, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each is an error that ``nmt.cli.run`` makes one line of, or one line by itself."""
-    monkeypatch.setattr(sys, "argv", ["nmt.benchmark", *arguments])
     with pytest.raises((ValueError, SystemExit)) as stopped:
-        command.main()
+        benchmark(*arguments)
     if isinstance(stopped.value, SystemExit):
         assert stopped.value.code == 2
         error = capsys.readouterr().err
