@@ -34,6 +34,10 @@ MODEL_FILE = "model.safetensors"
 CONFIG_FILE = "config.yaml"
 TRAINING_FILE = "training.pt"
 AVERAGE = "average"
+
+_ADDED: dict[str, Any] = {"init_from": None, "training": {"reset_optimizer": False, "reset_schedule": False}}
+"""Keys that came after the first checkpoints were written, with the values that say what was done without them."""
+
 TEMPORARY = ".writing_"
 DELETING = ".deleting_"
 
@@ -224,7 +228,7 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
     """
     folder = resolve(path)
     config = load_config(folder)
-    tokenizers = _guard(folder, "tokenizer", lambda: TokenizerPair.load(folder))
+    tokenizers = load_tokenizers(folder)
     weights, facts = load_weights(folder)
     if facts.get("tokenizers") != tokenizers.digest:
         raise CheckpointError(f"{folder}: the tokenizer is not the one this model was trained with")
@@ -234,12 +238,20 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
 
 
 def load_config(folder: Path) -> TrainConfig:
-    """The configuration stored in a checkpoint."""
-    return _guard(
-        folder,
-        CONFIG_FILE,
-        lambda: parse(TrainConfig, yaml.safe_load((folder / CONFIG_FILE).read_text(encoding="utf-8"))),
-    )
+    """The configuration stored in a checkpoint, or in a run folder."""
+
+    def read() -> TrainConfig:
+        tree = yaml.safe_load((folder / CONFIG_FILE).read_text(encoding="utf-8"))
+        for key, added in _ADDED.items():
+            tree[key] = added | tree[key] if isinstance(added, dict) else tree.get(key, added)
+        return parse(TrainConfig, tree)
+
+    return _guard(folder, CONFIG_FILE, read)
+
+
+def load_tokenizers(folder: Path) -> TokenizerPair:
+    """The subword models stored in a checkpoint."""
+    return _guard(folder, "tokenizer", lambda: TokenizerPair.load(folder))
 
 
 def load_weights(folder: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

@@ -292,6 +292,8 @@ class TrainingConfig:
     average_last: int
     max_bad_steps: int
     log_every: int
+    reset_optimizer: bool
+    reset_schedule: bool
 
 
 @dataclass(frozen=True)
@@ -301,6 +303,7 @@ class TrainConfig:
     tag: str
     seed: int
     runs: str
+    init_from: str | None
     data: DataConfig
     model: ModelConfig
     optim: OptimConfig
@@ -310,4 +313,4 @@ class TrainConfig:
     @property
     def run_dir(self) -> Path:
         """Folder of this run."""
-        return Path(self.runs) / f"{self.tag}_s{self.seed}"
+        return Path(self.runs).expanduser() / f"{self.tag}_s{self.seed}"

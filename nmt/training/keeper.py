@@ -11,11 +11,17 @@ from nmt.config import ConfigError, TrainConfig
 from nmt.data.dataset import PreparedData
 from nmt.models.base import TranslationModel
 from nmt.training.logging import RunLog
+from nmt.training.optim import restore_optimizer
+from nmt.training.resume import Resets, check_same, due_resets
 from nmt.training.state import TrainState
 
 
 class Keeper:
-    """Keeps what is trained in ``checkpoints/`` of the run's folder; ``saved`` is the step of the newest, or None."""
+    """Keeps what is trained in ``checkpoints/`` of the run's folder.
+
+    ``saved`` is the step of the newest checkpoint, or None; ``resets`` is what :meth:`resume` found asked for, of which
+    it has left out the optimizer's moments already.
+    """
 
     def __init__(
         self, config: TrainConfig, prepared: PreparedData, model: TranslationModel, optimizer: Optimizer, log: RunLog
@@ -27,6 +33,7 @@ class Keeper:
         self.log = log
         self.folder = config.run_dir / "checkpoints"
         self.saved: int | None = None
+        self.resets = Resets(optimizer=False, schedule=False)
         checkpoint.clean_up(self.folder)
 
     def save(self, state: TrainState) -> None:
@@ -83,13 +90,13 @@ class Keeper:
         """Load the newest checkpoint that can be read, aloud if others had to be passed over; a new state without any.
 
         Raises:
-            ConfigError: it is of other data, or of another tokenizer.
+            ConfigError: it is of other data, of another tokenizer, or was written with another configuration.
             CheckpointError: there are checkpoints, but none can be read.
         """
         folders = checkpoint.step_folders(self.folder)
         for folder in reversed(folders):
             try:
-                state = self._restore(folder)
+                state, changed = self._restore(folder)
             except CheckpointError as error:
                 self.log.say(f"warning: {error}; falling back to the checkpoint before it")
                 continue
@@ -97,6 +104,8 @@ class Keeper:
             checkpoint.link(self.folder, "last", folder)
             self.link_best(state)
             self.log.say(f"resuming {self.folder.parent} after update {state.step}")
+            for line in changed:
+                self.log.say(line)
             return state
         if folders:
             raise CheckpointError(
@@ -104,7 +113,9 @@ class Keeper:
             )
         return TrainState()
 
-    def _restore(self, folder: Path) -> TrainState:
+    def _restore(self, folder: Path) -> tuple[TrainState, list[str]]:
+        """The state of a checkpoint, put into place, and a line for every key that has another value now."""
+        stored = checkpoint.load_config(folder)
         weights, facts = checkpoint.load_weights(folder)
         training = checkpoint.load_training(folder)
         if training["contents"] != _contents(self.prepared):
@@ -113,13 +124,16 @@ class Keeper:
             raise ConfigError(
                 f"{self.folder.parent}: the tokenizer has changed since this run began; give it another tag"
             )
+        changed = check_same(stored, self.config, self.folder.parent)
+        self.resets = due_resets(stored, self.config)
         checkpoint.load_into(self.model, weights, folder)
-        self.optimizer.load_state_dict(training["optimizer"])
+        if not self.resets.optimizer:
+            restore_optimizer(self.optimizer, training["optimizer"])
         torch.set_rng_state(training["generators"]["cpu"])
         device = next(self.model.parameters()).device
         if device.type == "cuda" and "cuda" in training["generators"]:
             torch.cuda.set_rng_state(training["generators"]["cuda"], device)
-        return TrainState.from_tree(training["state"])
+        return TrainState.from_tree(training["state"]), changed
 
 
 def _is_readable(folder: Path) -> bool:

@@ -12,6 +12,7 @@ import torch
 import yaml
 
 from nmt import checkpoint
+from nmt.checkpoint import Checkpoint
 from nmt.config import ConfigError, TrainConfig, to_tree
 from nmt.data.batch import Batch
 from nmt.data.dataset import PreparedData, prepare
@@ -24,8 +25,9 @@ from nmt.training.checks import check_config
 from nmt.training.keeper import Keeper
 from nmt.training.logging import RunLog
 from nmt.training.optim import build_optimizer, learning_rate
-from nmt.training.resume import check_same, lock
+from nmt.training.resume import apply_resets, lock, reset_lines
 from nmt.training.signals import Interrupted, Signals
+from nmt.training.start import find_start
 from nmt.training.state import Interval
 from nmt.training.summary import SUMMARY_FILE, write_summary
 from nmt.training.update import Update, Updater
@@ -40,22 +42,25 @@ def train(config: TrainConfig) -> None:
     """Prepare the data and train: a new run, or the rest of one that began in the same folder.
 
     Raises:
-        ConfigError: a value is out of range, or differs from what the run in this folder began with.
+        ConfigError: a value is out of range, or differs from what the run in this folder began with, or the model is
+            not that of ``init_from``.
         ValueError: something about the data is wrong.
         TrainingError, Interrupted, OSError: see :meth:`Trainer.run`.
     """
+    start = find_start(config)
+    config = start.config
     check_config(config)
     folder = config.run_dir
     with lock(folder), RunLog(folder) as log:
-        if (folder / "config.yaml").exists() and checkpoint.step_folders(folder / "checkpoints"):
-            check_same(checkpoint.load_config(folder), config, folder)
+        for line in start.lines:
+            log.say(line)
         tree = yaml.safe_dump(to_tree(config), sort_keys=False, allow_unicode=True)
-        prepared = prepare(config.data, log.say)
+        prepared = prepare(config.data, log.say, start.tokenizers)
         temporary = folder / "config.yaml.tmp"
         temporary.write_text(tree, encoding="utf-8")
         os.replace(temporary, folder / "config.yaml")
         prepared.tokenizers.save(folder)
-        Trainer(config, prepared, log).run()
+        Trainer(config, prepared, log, start.initial).run()
 
 
 class Trainer:
@@ -65,13 +70,16 @@ class Trainer:
         config: checked already (:func:`nmt.training.checks.check_config`).
         prepared: the data and the tokenizers.
         log: where to write things down.
+        initial: what a new run's parameters are taken from; None: they are drawn.
 
     Raises:
         ConfigError: the checkpoints in the folder are of other data.
         CheckpointError: there are checkpoints, and all of them are damaged.
     """
 
-    def __init__(self, config: TrainConfig, prepared: PreparedData, log: RunLog) -> None:
+    def __init__(
+        self, config: TrainConfig, prepared: PreparedData, log: RunLog, initial: Checkpoint | None = None
+    ) -> None:
         self.config = config
         self.prepared = prepared
         self.log = log
@@ -89,6 +97,10 @@ class Trainer:
         self._batch_counts: dict[int, int] = {}
         self.keeper = Keeper(config, prepared, self.model, optimizer, log)
         self.state = self.keeper.resume()
+        if initial is not None:
+            checkpoint.load_into(self.model, initial.model.state_dict(), initial.path)
+            self.state.validated = self.state.scored = -1  # validate before the first update: the figures to beat
+        apply_resets(self.keeper.resets, self.state, self._epochs())
         self.signals = Signals()
         self.started = time.perf_counter() - self.state.elapsed_seconds
 
@@ -108,6 +120,8 @@ class Trainer:
         if reason is not None and summary.exists():
             self.log.say(f"finished already at update {self.state.step} ({reason}); nothing to do")
             return
+        for line in reset_lines(self.config, self.keeper.resets, self.state):
+            self.log.say(line)
         summary.unlink(missing_ok=True)
         self.log.rewind(self.state.step)
         with self.signals:
@@ -152,7 +166,8 @@ class Trainer:
     def _update(self, group: list[Batch]) -> None:
         started = time.perf_counter()
         state = self.state
-        rate = learning_rate(self.config.optim, state.step + 1, self._epochs(), state.plateau_cuts)
+        step, epochs = state.step + 1 - state.schedule_start, self._epochs() - state.schedule_epoch
+        rate = learning_rate(self.config.optim, step, epochs, state.plateau_cuts)
         update = self.updater.update(group, rate)
         state.batch += len(group)
         if state.batch >= self._batches(state.epoch):

@@ -1,0 +1,90 @@
+"""Where a run starts from: nothing, another run's checkpoint (``init_from``), or its own newest one."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from nmt import checkpoint
+from nmt.checkpoint import Checkpoint, CheckpointError
+from nmt.config import ConfigError, TrainConfig
+from nmt.data.tokenizer import TokenizerPair
+from nmt.training.resume import changes, check_same
+
+FREE = ("model.dropout", "model.attention_dropout", "model.initialization", "model.init_range")
+"""Keys of a model that may differ from the checkpoint's in fine-tuning: all others decide what its parameters mean."""
+
+
+class Start(NamedTuple):
+    """What a run is really made of."""
+
+    config: TrainConfig  # as asked for; in fine-tuning with the tokenizer keys of the checkpoint
+    tokenizers: TokenizerPair | None  # encode the data with these (fine-tuning); None: train subwords on the data
+    initial: Checkpoint | None  # take its parameters (the beginning of fine-tuning)
+    lines: list[str]  # for the log
+
+
+def find_start(config: TrainConfig) -> Start:
+    """Look at the run's folder, and at ``init_from`` if the run is a new one.
+
+    Raises:
+        ConfigError: the run in the folder has another configuration, ``init_from`` does not fit, or there is nothing to
+            reset yet.
+        CheckpointError: there are checkpoints in the folder, and all of them are damaged.
+    """
+    checkpoints = config.run_dir / "checkpoints"
+    folders = checkpoint.step_folders(checkpoints)
+    if folders:
+        return _resumed(config, folders)
+    for key in ("reset_optimizer", "reset_schedule"):
+        if getattr(config.training, key):
+            raise ConfigError(f"training.{key}: there is nothing to reset: {checkpoints} holds no checkpoint to resume")
+    return Start(config, None, None, []) if config.init_from is None else fine_tuning(config)
+
+
+def _resumed(config: TrainConfig, folders: list[Path]) -> Start:
+    """From the newest checkpoint whose configuration can be read; ``Keeper.resume`` sees to the rest of it."""
+    for folder in reversed(folders):
+        try:
+            stored = checkpoint.load_config(folder)
+            tokenizers = checkpoint.load_tokenizers(folder) if stored.init_from is not None else None
+        except CheckpointError:
+            continue
+        if tokenizers is not None and config.init_from is not None:
+            config = _with_tokenizer_of(stored, config)
+        check_same(stored, config, config.run_dir)
+        return Start(config, tokenizers, None, [])
+    raise CheckpointError(
+        f"{folders[0].parent}: none of its {len(folders)} checkpoints can be read; delete the folder to start over"
+    )
+
+
+def fine_tuning(config: TrainConfig) -> Start:
+    """A new run that begins with the parameters and the tokenizer of ``config.init_from``.
+
+    Raises:
+        ConfigError: there is no whole checkpoint, or its model is another than ``config.model``; names every key.
+    """
+    assert config.init_from is not None
+    try:
+        initial = checkpoint.load(Path(config.init_from).expanduser())
+    except CheckpointError as error:
+        raise ConfigError(f"init_from: {error}") from error
+    stored = initial.config
+    differing = changes({"model": stored.model}, {"model": config.model}).items()
+    refused = [f"{key} ({was} there, {now} here)" for key, (was, now) in differing if key not in FREE]
+    if refused:
+        raise ConfigError(
+            f"init_from: {initial.path} holds another model: {'; '.join(refused)}. Give the checkpoint's values"
+        )
+    used = _with_tokenizer_of(stored, config)
+    languages = f"{stored.data.source} to {stored.data.target}"
+    lines = [f"init_from: parameters and tokenizer of {initial.path} ({languages}, after update {initial.step})"]
+    overridden = changes({"data.tokenizer": config.data.tokenizer}, {"data.tokenizer": used.data.tokenizer})
+    lines += [f"{key}: {asked} (config) -> {now} (checkpoint's)" for key, (asked, now) in overridden.items()]
+    if (stored.data.source, stored.data.target) != (config.data.source, config.data.target):
+        lines.append(f"warning: this run translates {config.data.source} to {config.data.target}")
+    return Start(used, initial.tokenizers, initial, lines)
+
+
+def _with_tokenizer_of(stored: TrainConfig, config: TrainConfig) -> TrainConfig:
+    return replace(config, data=replace(config.data, tokenizer=stored.data.tokenizer))
