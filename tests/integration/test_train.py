@@ -17,7 +17,7 @@ from nmt.data.dataset import prepare
 from nmt.data.loader import Loader
 from nmt.training import trainer
 from nmt.training.trainer import train
-from tests.tiny_run import MODELS, metrics, tiny_config
+from tests.tiny_run import MODELS, limited, metrics, tiny_config
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +31,6 @@ def quick_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     """Drawing takes longer than training does here: one test looks at the real figures, the others get empty ones."""
     if "tensorboard" not in request.node.name:
         monkeypatch.setattr(trainer, "attention_figure", lambda *arguments: Figure(figsize=(1, 1)))
-
-
-def limited(config: TrainConfig, **changes: object) -> TrainConfig:
-    """The same run with other limits."""
-    return dataclasses.replace(config, training=dataclasses.replace(config.training, **changes))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("model", "accumulate"), list(zip(MODELS, (1, 2, 3), strict=True)))
