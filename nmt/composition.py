@@ -37,6 +37,7 @@ def compose(job: Callable[[], None]) -> None:
     Raises:
         ConfigError: the command line does not compose; Hydra's complaint in one line.
     """
+    OmegaConf.register_new_resolver("expand_user", os.path.expanduser, replace=True)  # for hydra.sweep.dir
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors arrive here instead of being printed by Hydra with advice
     with _plain_errors():
         job()

@@ -35,6 +35,12 @@ class Keeper:
         self.saved: int | None = None
         self.resets = Resets(optimizer=False, schedule=False)
         checkpoint.clean_up(self.folder)
+        for name in ("last", "best"):
+            if (self.folder / name).is_dir() and not (self.folder / name).is_symlink():
+                raise CheckpointError(
+                    f"{self.folder / name}: a folder where a link should be (copied by a tool that follows links?); "
+                    "delete it, or move it away, and run the same command again"
+                )
 
     def save(self, state: TrainState) -> None:
         """Write the checkpoint of this update, move the links, and only then remove what is old.
@@ -118,8 +124,17 @@ class Keeper:
         stored = checkpoint.load_config(folder)
         weights, facts = checkpoint.load_weights(folder)
         training = checkpoint.load_training(folder)
-        if training["contents"] != _contents(self.prepared):
-            raise ConfigError(f"{self.folder.parent}: the data have changed since this run began; set another tag")
+        try:
+            contents, moments, generators = training["contents"], training["optimizer"], training["generators"]
+            state = TrainState.from_tree(training["state"])
+        except (KeyError, TypeError) as error:
+            raise CheckpointError(f"{folder / checkpoint.TRAINING_FILE}: not of this program ({error})") from error
+        checkpoint.load_tokenizers(folder, facts)
+        if changed := _changed_text(contents, self.prepared):
+            raise ConfigError(
+                f"{self.folder.parent}: the data have changed since this run began: {'; '.join(changed)}. "
+                "Put the old text back, or set another tag"
+            )
         if facts["tokenizers"] != self.prepared.tokenizers.digest:
             raise ConfigError(
                 f"{self.folder.parent}: the tokenizer has changed since this run began; give it another tag"
@@ -128,12 +143,12 @@ class Keeper:
         self.resets = due_resets(stored, self.config)
         checkpoint.load_into(self.model, weights, folder)
         if not self.resets.optimizer:
-            restore_optimizer(self.optimizer, training["optimizer"])
-        torch.set_rng_state(training["generators"]["cpu"])
+            restore_optimizer(self.optimizer, moments)
+        torch.set_rng_state(generators["cpu"])
         device = next(self.model.parameters()).device
-        if device.type == "cuda" and "cuda" in training["generators"]:
-            torch.cuda.set_rng_state(training["generators"]["cuda"], device)
-        return TrainState.from_tree(training["state"]), changed
+        if device.type == "cuda" and "cuda" in generators:
+            torch.cuda.set_rng_state(generators["cuda"], device)
+        return state, changed
 
 
 def _is_readable(folder: Path) -> bool:
@@ -149,6 +164,17 @@ def _contents(prepared: PreparedData) -> dict[str, dict[str, str]]:
     """Hashes of the text of training and validation: what must not change under a run, wherever its files lie."""
     splits = prepared.report["splits"]
     return {name: dict(splits[name]["sha256"]) for name in ("train", "validation")}
+
+
+def _changed_text(before: dict[str, dict[str, str]], prepared: PreparedData) -> list[str]:
+    """The split and side of every text that is another one now, with the files it was read from."""
+    origin = prepared.report["origin"].get("files", {})
+    return [
+        f"{split} {side} ({', '.join(origin.get(split, [])) or 'not from files'})"
+        for split, sides in _contents(prepared).items()
+        for side, digest in sides.items()
+        if before[split][side] != digest
+    ]
 
 
 def _generators(model: TranslationModel) -> dict[str, torch.Tensor]:

@@ -8,8 +8,9 @@ is a checkpoint the same command makes no second one.
 """
 
 import os
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,6 +39,9 @@ CHANGEABLE = (
     "training.reset_schedule",
 )
 """Keys that may differ when a run is resumed: where things lie, when to stop, what to keep and to show."""
+
+
+LOCK_FILE = ".lock"
 
 
 class Resets(NamedTuple):
@@ -93,14 +97,19 @@ def flatten(tree: Any, path: str = "") -> dict[str, Any]:
     return flat
 
 
-def changes(before: Any, now: Any) -> dict[str, tuple[str, str]]:
-    """The keys in which two configurations differ, with both values as YAML shows them."""
-    first, second = flatten(to_tree(before)), flatten(to_tree(now))
+def changes(before: Any, now: Any, path: str = "") -> dict[str, tuple[str, str]]:
+    """The keys in which two configurations (of the group ``path``) differ, with both values as YAML shows them."""
+    first, second = flatten(to_tree(before), path), flatten(to_tree(now), path)
     return {
         key: (_show(first.get(key, "absent")), _show(second.get(key, "absent")))
         for key in [*first, *(key for key in second if key not in first)]
         if first.get(key, "absent") != second.get(key, "absent")
     }
+
+
+def may_differ(key: str) -> bool:
+    """Whether a key can ever have two values in one run."""
+    return key in CHANGEABLE or key.startswith("optim.")
 
 
 def check_same(stored: TrainConfig, asked: TrainConfig, folder: Path) -> list[str]:
@@ -128,13 +137,16 @@ def _show(value: Any) -> str:
 def lock(folder: Path) -> Iterator[None]:
     """Hold a run folder for this process; the system lets go of it even if the process is killed.
 
+    If an error ends this before the run has begun (with its ``config.yaml``), the folder is taken away again: one that
+    holds nothing but a log would only be in the way.
+
     Raises:
         ConfigError: another process trains in it.
     """
     import fcntl  # not on Windows; needed here only
 
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / ".lock", "a+", encoding="utf-8") as file:
+    with open(folder / LOCK_FILE, "a+", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -147,4 +159,10 @@ def lock(folder: Path) -> Iterator[None]:
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()
-        yield
+        try:
+            yield
+        except BaseException:
+            with suppress(OSError):
+                if {path.name for path in folder.iterdir()} <= {LOCK_FILE, "train.log"}:
+                    shutil.rmtree(folder)
+            raise

@@ -8,7 +8,7 @@ from nmt import checkpoint
 from nmt.checkpoint import Checkpoint, CheckpointError
 from nmt.config import ConfigError, TrainConfig
 from nmt.data.tokenizer import TokenizerPair
-from nmt.training.resume import changes, check_same
+from nmt.training.resume import changes, check_same, may_differ
 
 FREE = ("model.dropout", "model.attention_dropout", "model.initialization", "model.init_range")
 """Keys of a model that may differ from the checkpoint's in fine-tuning: all others decide what its parameters mean."""
@@ -46,16 +46,30 @@ def _resumed(config: TrainConfig, folders: list[Path]) -> Start:
     for folder in reversed(folders):
         try:
             stored = checkpoint.load_config(folder)
-            tokenizers = checkpoint.load_tokenizers(folder) if stored.init_from is not None else None
+            _, facts = checkpoint.load_weights(folder)
+            tokenizers = checkpoint.load_tokenizers(folder, facts) if stored.init_from is not None else None
         except CheckpointError:
             continue
         if tokenizers is not None and config.init_from is not None:
             config = _with_tokenizer_of(stored, config)
         check_same(stored, config, config.run_dir)
-        return Start(config, tokenizers, None, [])
+        return Start(config, tokenizers, None, _foreign(stored, config.run_dir))
     raise CheckpointError(
         f"{folders[0].parent}: none of its {len(folders)} checkpoints can be read; delete the folder to start over"
     )
+
+
+def _foreign(stored: TrainConfig, folder: Path) -> list[str]:
+    """A warning if the folder's own ``config.yaml``, which is written anew, is not that of its checkpoints."""
+    try:
+        changed = changes(stored, checkpoint.load_config(folder))
+    except CheckpointError as error:
+        return [f"warning: {error}; written anew, the checkpoints' own counts"]
+    # The recipe may have changed in a resume that was killed before it had saved anything.
+    other = [f"{key} ({was} there, {now} here)" for key, (was, now) in changed.items() if not may_differ(key)]
+    if not other:
+        return []
+    return [f"warning: {folder / 'config.yaml'}: not that of its checkpoints: {'; '.join(other)}; written anew"]
 
 
 def fine_tuning(config: TrainConfig) -> Start:
@@ -70,7 +84,7 @@ def fine_tuning(config: TrainConfig) -> Start:
     except CheckpointError as error:
         raise ConfigError(f"init_from: {error}") from error
     stored = initial.config
-    differing = changes({"model": stored.model}, {"model": config.model}).items()
+    differing = changes(stored.model, config.model, "model").items()
     refused = [f"{key} ({was} there, {now} here)" for key, (was, now) in differing if key not in FREE]
     if refused:
         raise ConfigError(
@@ -79,7 +93,7 @@ def fine_tuning(config: TrainConfig) -> Start:
     used = _with_tokenizer_of(stored, config)
     languages = f"{stored.data.source} to {stored.data.target}"
     lines = [f"init_from: parameters and tokenizer of {initial.path} ({languages}, after update {initial.step})"]
-    overridden = changes({"data.tokenizer": config.data.tokenizer}, {"data.tokenizer": used.data.tokenizer})
+    overridden = changes(config.data.tokenizer, used.data.tokenizer, "data.tokenizer")
     lines += [f"{key}: {asked} (config) -> {now} (checkpoint's)" for key, (asked, now) in overridden.items()]
     if (stored.data.source, stored.data.target) != (config.data.source, config.data.target):
         lines.append(f"warning: this run translates {config.data.source} to {config.data.target}")

@@ -123,7 +123,8 @@ class Trainer:
         for line in reset_lines(self.config, self.keeper.resets, self.state):
             self.log.say(line)
         summary.unlink(missing_ok=True)
-        self.log.rewind(self.state.step)
+        again = {"validation"} if self.state.scored != self.state.step else set()
+        self.log.rewind(self.state.step, again | ({"average"} if reason is not None else set()))
         with self.signals:
             try:
                 reason = self._train()
@@ -133,7 +134,10 @@ class Trainer:
                 self.log.stop_bar()
                 if self.keeper.saved != self.state.step and self.state.step > 0:
                     self._save()
-                self.log.say(f"{interrupted} at update {self.state.step}, saved: the same command resumes this run")
+                saved = (
+                    "nothing to save yet" if self.keeper.saved is None else "saved: the same command resumes this run"
+                )
+                self.log.say(f"{interrupted} at update {self.state.step}, {saved}")
                 raise
 
     def _train(self) -> str:
@@ -177,7 +181,7 @@ class Trainer:
         if not update.made:
             self._skipped(update)
             return
-        self.log.advance_bar()
+        self.log.advance_bar(self._minutes_left())
         if state.step % self.config.training.log_every == 0:
             self._log_interval(rate)
 
@@ -211,6 +215,11 @@ class Trainer:
         if training.max_epochs is not None:
             limits.append(math.ceil(training.max_epochs * math.ceil(self._batches(0) / training.accumulate)))
         return min(limits, default=None)
+
+    def _minutes_left(self) -> str:
+        """Beside the time left that a progress bar reckons from updates: the time that ``max_minutes`` still allows."""
+        limit = self.config.training.max_minutes
+        return "" if limit is None else f"at most {max(0.0, limit - self._elapsed() / 60):.0f} min left"
 
     def _elapsed(self) -> float:
         return time.perf_counter() - self.started

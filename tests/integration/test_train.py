@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import json
 import math
+import sys
 from pathlib import Path
 
 import pytest
@@ -164,7 +165,7 @@ def test_changed_data_are_refused(tmp_path: Path) -> None:
     ):
         de.write("eins\n")
         en.write("one\n")
-    with pytest.raises(ConfigError, match="data have changed"):
+    with pytest.raises(ConfigError, match=r"data have changed.*train source \(.*train\.de, .*train\.en\)"):
         train(limited(config, max_steps=20))
 
 
@@ -178,6 +179,15 @@ def test_patience_stops_and_best_stays_at_the_best(shared: Path) -> None:
     summary = json.loads((config.run_dir / "summary.json").read_text())
     assert summary["stopped_by"].startswith("training.patience=2")
     assert checkpoint.follow(config.run_dir / "checkpoints", "best") == config.run_dir / "checkpoints" / "step_000006"
+
+
+def test_progress_bar_shows_the_time_that_max_minutes_leaves(
+    shared: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tiny_config(shared, "seq2seq", "tag=bar", "training.max_minutes=30.4")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    train(config)
+    assert "at most 30 min left" in capsys.readouterr().err
 
 
 def test_minutes_stop_a_run_and_the_last_update_is_saved(shared: Path) -> None:
