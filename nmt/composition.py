@@ -57,6 +57,6 @@ def _plain_errors() -> Iterator[None]:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         if isinstance(error, OverrideParseException):
             lines.append(
-                "letters beyond ASCII, commas and brackets want quotes that the shell leaves alone: \"key='Köln'\""
+                "letters beyond ASCII, ~, commas and brackets want quotes that the shell leaves alone: \"key='Köln'\""
             )
         raise ConfigError("; ".join(lines)) from error

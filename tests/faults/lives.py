@@ -10,6 +10,7 @@ import resource
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
@@ -58,9 +59,13 @@ class Life:
 
     def wait_for(self, text: str) -> None:
         """Until stderr holds ``text``."""
-        while text not in self.said():
+        self.wait_until(lambda: text in self.said())
+
+    def wait_until(self, arrived: Callable[[], bool]) -> None:
+        """Until something is so, or the process has ended."""
+        while not arrived():
             assert self.process.is_alive(), self.said()
-            time.sleep(0.005)
+            time.sleep(0.003)
 
     def status(self) -> int:
         """Wait for the end; the exit status, or minus the number of the signal that ended it."""
@@ -69,16 +74,11 @@ class Life:
         return self.process.exitcode
 
     def kill_after(self, seconds: float) -> int:
-        """SIGKILL when it has computed for so long since it began; the status, which is its own if it ended before."""
-        clock = Path(f"/proc/{self.process.pid}/schedstat")  # time on a processor: the same moment on a busy machine
-        while self.process.is_alive():
-            try:
-                if int(clock.read_text().split()[0]) > seconds * 1e9:
-                    self.process.kill()
-                    break
-            except (FileNotFoundError, ProcessLookupError, IndexError):
-                break
-            time.sleep(0.001)
+        """SIGKILL when it has computed for so long from now on; the status."""
+        clock = Path(f"/proc/{self.process.pid}/schedstat")  # nanoseconds on a processor, however busy the machine is
+        end = int(clock.read_text().split()[0]) + seconds * 1e9
+        self.wait_until(lambda: int(clock.read_text().split()[0]) > end)
+        self.process.kill()
         return self.status()
 
 

@@ -36,8 +36,7 @@ def newest(config: TrainConfig) -> int:
 
 
 def test_sigkill_at_20_random_moments(shared: Path) -> None:
-    """The kills come at random, seeded moments of computing time, some before the first update of a life, most while
-    it saves (every second update)."""
+    """It saves after every second update, and is killed at a random, seeded moment after a random, seeded save."""
     straight = tiny_config(
         shared, "transformer", "tag=never_killed", "training.validate_every=2", "training.log_every=1",
         "training.keep_last=2", "training.validation_sentences=2", "search.max_length_a=0.5",
@@ -48,11 +47,12 @@ def test_sigkill_at_20_random_moments(shared: Path) -> None:
     reached = [0]
     for _ in range(20):
         life = Life(limited(killed, max_steps=100_000))
-        assert life.kill_after(moments.uniform(0.0, 0.3)) == -signal.SIGKILL, life.said()
+        saves = moments.choice([0, 1, 1, 2])
+        life.wait_until(lambda wanted=reached[-1] + 2 * saves: newest(killed) >= wanted)  # type: ignore[misc]
+        assert life.kill_after(moments.uniform(0.0, 0.1)) == -signal.SIGKILL, life.said()
         assert "warning" not in life.said(), "every checkpoint under a final name is whole"
         reached.append(newest(killed))
-    assert reached == sorted(reached)
-    assert len(set(reached)) > 5, f"lives too short to get anywhere: {reached}"
+    assert reached == sorted(reached), "nothing that was saved is lost"
     end = reached[-1] + 3
     for config in (killed, straight):
         life = Life(limited(config, max_steps=end))
