@@ -9,9 +9,11 @@ A checkpoint is written under a temporary name, fsynced and renamed, so that a f
 """
 
 import errno
+import hashlib
 import io
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -34,6 +36,22 @@ MODEL_FILE = "model.safetensors"
 CONFIG_FILE = "config.yaml"
 TRAINING_FILE = "training.pt"
 AVERAGE = "average"
+
+_BELONGS = "model_sha256"
+"""Key in ``training.pt`` of the hash of the model file written with it."""
+
+_ADDED: dict[str, Any] = {
+    "init_from": None,
+    "training": {
+        "reset_optimizer": False,
+        "reset_schedule": False,
+        "timeout": 600.0,
+        "tf32": False,
+        "compile": False,
+    },
+}
+"""Keys that came after the first checkpoints were written, with the values that say what was done without them."""
+
 TEMPORARY = ".writing_"
 DELETING = ".deleting_"
 
@@ -64,7 +82,7 @@ def step_of(folder: Path) -> int:
 
 def step_folders(checkpoints: Path) -> list[Path]:
     """The checkpoints of updates, oldest first (``average`` and the links are not among them)."""
-    found = [path for path in checkpoints.glob("step_*") if path.is_dir() and path.name[5:].isdigit()]
+    found = [path for path in checkpoints.glob("step_*") if path.is_dir() and re.fullmatch("[0-9]+", path.name[5:])]
     return sorted(found, key=step_of)
 
 
@@ -92,12 +110,11 @@ def save(
         tokenizers.save(temporary)
         tree = yaml.safe_dump(to_tree(config), sort_keys=False, allow_unicode=True)
         (temporary / CONFIG_FILE).write_text(tree, encoding="utf-8")
-        (temporary / MODEL_FILE).write_bytes(
-            _model_bytes(weights, {"step": str(step), "tokenizers": tokenizers.digest})
-        )
+        model = _model_bytes(weights, {"step": str(step), "tokenizers": tokenizers.digest})
+        (temporary / MODEL_FILE).write_bytes(model)
         if training is not None:
             buffer = io.BytesIO()
-            torch.save(dict(training), buffer)
+            torch.save({**training, _BELONGS: hashlib.sha256(model).hexdigest()}, buffer)
             (temporary / TRAINING_FILE).write_bytes(buffer.getbuffer())
         for path in (*temporary.iterdir(), temporary):
             _fsync(path)
@@ -137,11 +154,19 @@ def _replace(temporary: Path, folder: Path) -> None:
     """Rename a folder to its final name, where one may stand already."""
     old = folder.parent / f"{TEMPORARY}old_{folder.name}"
     if folder.exists():
-        shutil.rmtree(old, ignore_errors=True)
+        _delete(old)
         os.rename(folder, old)
     os.rename(temporary, folder)
     _fsync(folder.parent)
-    shutil.rmtree(old, ignore_errors=True)
+    _delete(old)
+
+
+def _delete(path: Path) -> None:
+    """Remove a folder, or whatever else may have got in the way under such a name."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def link(checkpoints: Path, name: str, folder: Path) -> None:
@@ -174,10 +199,8 @@ def clean_up(checkpoints: Path) -> None:
         old_name = path.name.removeprefix(f"{TEMPORARY}old_")
         if old_name != path.name and not (checkpoints / old_name).exists():
             os.rename(path, checkpoints / old_name)  # killed between the two renames of _replace
-        elif path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
         else:
-            path.unlink()
+            _delete(path)
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -191,7 +214,7 @@ def resolve(path: Path | str) -> Path:
     """
     path = Path(path)
     if path.is_file() and path.parent.name == "checkpoints":  # a link on a file system without links
-        path = path.parent / path.read_text(encoding="utf-8").strip()
+        path = follow(path.parent, path.name) or path
     if (path / MODEL_FILE).is_file():
         return path
     checkpoints = path / "checkpoints" if (path / "checkpoints").is_dir() else path
@@ -210,10 +233,12 @@ def follow(checkpoints: Path, name: str) -> Path | None:
     """The folder a link written by :func:`link` points to, or None."""
     path = checkpoints / name
     if path.is_symlink():
-        return checkpoints / os.readlink(path)
-    if path.is_file():
-        return checkpoints / path.read_text(encoding="utf-8").strip()
-    return path if path.is_dir() else None  # a copy that followed the link
+        target = os.readlink(path)
+    elif path.is_file():
+        target = path.read_text(encoding="utf-8", errors="replace").strip()
+    else:
+        return path if path.is_dir() else None  # a copy that followed the link
+    return checkpoints / target if re.fullmatch(f"step_[0-9]+|{AVERAGE}", target) else None
 
 
 def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
@@ -224,22 +249,41 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
     """
     folder = resolve(path)
     config = load_config(folder)
-    tokenizers = _guard(folder, "tokenizer", lambda: TokenizerPair.load(folder))
     weights, facts = load_weights(folder)
-    if facts.get("tokenizers") != tokenizers.digest:
-        raise CheckpointError(f"{folder}: the tokenizer is not the one this model was trained with")
+    tokenizers = load_tokenizers(folder, facts)
     model = build(config.model, tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size, config.seed)
     load_into(model, weights, folder)
     return Checkpoint(model.to(device).eval(), tokenizers, config, folder, int(facts["step"]))
 
 
 def load_config(folder: Path) -> TrainConfig:
-    """The configuration stored in a checkpoint."""
-    return _guard(
-        folder,
-        CONFIG_FILE,
-        lambda: parse(TrainConfig, yaml.safe_load((folder / CONFIG_FILE).read_text(encoding="utf-8"))),
-    )
+    """The configuration stored in a checkpoint, or in a run folder."""
+
+    def read() -> TrainConfig:
+        tree = yaml.safe_load((folder / CONFIG_FILE).read_text(encoding="utf-8"))
+        if not isinstance(tree, dict):
+            raise ValueError("holds no keys")
+        for key, added in _ADDED.items():
+            tree[key] = added | tree.get(key, {}) if isinstance(added, dict) else tree.get(key, added)
+        return parse(TrainConfig, tree)
+
+    return _guard(folder, CONFIG_FILE, read)
+
+
+def load_tokenizers(folder: Path, facts: Mapping[str, str]) -> TokenizerPair:
+    """The subword models stored in a checkpoint.
+
+    Args:
+        folder: the checkpoint.
+        facts: of :func:`load_weights`: hold the hash of the tokenizers that the model was trained with.
+
+    Raises:
+        CheckpointError: they are missing, damaged or others.
+    """
+    tokenizers = _guard(folder, "tokenizer", lambda: TokenizerPair.load(folder))
+    if facts.get("tokenizers") != tokenizers.digest:
+        raise CheckpointError(f"{folder}: the tokenizer is not the one this model was trained with")
+    return tokenizers
 
 
 def load_weights(folder: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -269,12 +313,21 @@ def load_into(model: nn.Module, weights: Mapping[str, Tensor], folder: Path) -> 
 
 
 def load_training(folder: Path) -> dict[str, Any]:
-    """What resuming needs, from ``training.pt``; tensors on the CPU. Reads data only, never code."""
+    """What resuming needs, from ``training.pt``; tensors on the CPU. Reads data only, never code.
+
+    Raises:
+        CheckpointError: it is missing, damaged, or of another checkpoint than the model file beside it.
+    """
     state = _guard(
         folder, TRAINING_FILE, lambda: torch.load(folder / TRAINING_FILE, map_location="cpu", weights_only=True)
     )
     if not isinstance(state, dict):
         raise CheckpointError(f"{folder / TRAINING_FILE}: damaged")
+    belongs = state.pop(_BELONGS, None)  # none in the first checkpoints ever written
+    if belongs is not None:
+        model = _guard(folder, MODEL_FILE, lambda: (folder / MODEL_FILE).read_bytes())
+        if hashlib.sha256(model).hexdigest() != belongs:
+            raise CheckpointError(f"{folder}: {TRAINING_FILE} and {MODEL_FILE} are not of one checkpoint")
     return state
 
 

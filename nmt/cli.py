@@ -50,7 +50,8 @@ def run(main: Callable[[], None]) -> NoReturn:
     except (ValueError, *_WRONG_PATH) as error:
         status = _complain(str(error), USER_ERROR)
     except OSError as error:
-        hint = ": free some space and run the same command again" if error.errno == errno.ENOSPC else ""
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        hint = ": free some space and run the same command again" if full else ""
         status = _complain(f"{error}{hint}", 1)
     sys.exit(status)
 

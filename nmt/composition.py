@@ -40,6 +40,7 @@ def compose(job: Callable[[], None]) -> None:
     Raises:
         ConfigError: the command line does not compose; Hydra's complaint in one line.
     """
+    OmegaConf.register_new_resolver("expand_user", os.path.expanduser, replace=True)  # for hydra.sweep.dir
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors arrive here instead of being printed by Hydra with advice
     with _plain_errors():
         job()
@@ -59,7 +60,7 @@ def _plain_errors() -> Iterator[None]:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         if isinstance(error, OverrideParseException):
             lines.append(
-                "letters beyond ASCII, commas and brackets want quotes that the shell leaves alone: \"key='Köln'\""
+                "letters beyond ASCII, ~, commas and brackets want quotes that the shell leaves alone: \"key='Köln'\""
             )
         raise ConfigError("; ".join(lines)) from error
 

@@ -295,6 +295,8 @@ class TrainingConfig:
     timeout: float
     tf32: bool
     compile: bool
+    reset_optimizer: bool
+    reset_schedule: bool
 
 
 @dataclass(frozen=True)
@@ -304,6 +306,7 @@ class TrainConfig:
     tag: str
     seed: int
     runs: str
+    init_from: str | None
     data: DataConfig
     model: ModelConfig
     optim: OptimConfig
@@ -313,4 +316,4 @@ class TrainConfig:
     @property
     def run_dir(self) -> Path:
         """Folder of this run."""
-        return Path(self.runs) / f"{self.tag}_s{self.seed}"
+        return Path(self.runs).expanduser() / f"{self.tag}_s{self.seed}"

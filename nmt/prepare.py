@@ -1,7 +1,8 @@
 """Prepare data without training:  python -m nmt.prepare data=multi30k data.folder=PATH
 
 Reads the text, trains the subwords, writes ids and report into the cache where ``nmt.train`` with the same data keys
-finds them. The table of what was read, kept and dropped goes to stderr, the prepared folder's path to stdout.
+finds them; with ``init_from`` the subwords are that checkpoint's. The table of what was read, kept and dropped goes to
+stderr, the prepared folder's path to stdout.
 ``--cfg job`` shows the configuration, ``--help`` the groups.
 """
 
@@ -22,7 +23,13 @@ def _job(tree: DictConfig) -> None:
 
 
 def _prepare(config: TrainConfig) -> None:
-    print(prepare(config.data, _log).folder)
+    if config.init_from is None:
+        print(prepare(config.data, _log).folder)
+        return
+    from nmt.training.start import fine_tuning  # torch is slow to import
+
+    start = fine_tuning(config)
+    print(prepare(start.config.data, _log, start.tokenizers).folder)
 
 
 def _log(line: str) -> None:

@@ -1,13 +1,16 @@
 """A corpus and models so small that a whole training run takes a second."""
 
+import dataclasses
 import json
 import random
 from pathlib import Path
 from typing import Any
 
+import torch
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
+from nmt import checkpoint
 from nmt.config import CONFIG_DIR, TrainConfig, parse
 
 WORDS = {"eins": "one", "zwei": "two", "drei": "three", "vier": "four", "fünf": "five", "sechs": "six", "acht": "eight"}
@@ -85,3 +88,42 @@ def metrics(run: Path, *events: str) -> list[dict[str, Any]]:
     for line in lines:
         del line["time"]
     return [line for line in lines if not events or line["event"] in events]
+
+
+def limited(config: TrainConfig, **changes: object) -> TrainConfig:
+    """The same run with other keys of ``training``."""
+    return dataclasses.replace(config, training=dataclasses.replace(config.training, **changes))  # type: ignore[arg-type]
+
+
+def saved(config: TrainConfig, step: int) -> dict[str, Any]:
+    """All that a checkpoint holds but times: weights, optimizer, counters, generators."""
+    folder = checkpoint.step_folder(config.run_dir / "checkpoints", step)
+    training = checkpoint.load_training(folder)
+    del (
+        training["state"]["train_seconds"],
+        training["state"]["elapsed_seconds"],
+        training["state"]["interval"]["seconds"],
+    )
+    return {"weights": checkpoint.load_weights(folder)[0], **training}
+
+
+def assert_equal(one: Any, two: Any, where: str = "checkpoint") -> None:
+    """Two trees of plain values and tensors are bit for bit the same."""
+    if isinstance(one, torch.Tensor):
+        assert torch.equal(one, two), where
+    elif isinstance(one, dict):
+        assert one.keys() == two.keys(), where
+        for key in one:
+            assert_equal(one[key], two[key], f"{where}: {key}")
+    elif isinstance(one, list):
+        assert len(one) == len(two), where
+        for number, (left, right) in enumerate(zip(one, two, strict=True)):
+            assert_equal(left, right, f"{where}: {number}")
+    else:
+        assert one == two, where
+
+
+def assert_same_end(one: TrainConfig, two: TrainConfig, step: int) -> None:
+    """Two runs ended after ``step`` updates with the same checkpoint and have the same metrics, times left out."""
+    assert_equal(saved(one, step), saved(two, step))
+    assert metrics(one.run_dir) == metrics(two.run_dir)

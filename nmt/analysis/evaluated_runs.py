@@ -53,7 +53,8 @@ def evaluate_run(
         output: the folder to write; None is the usual one (:func:`evaluation_folder`).
     """
     checkpoint = load(path, device)
-    text = split_of(checkpoint.config.data, split, log) if isinstance(split, str) else split
+    given = checkpoint.tokenizers if checkpoint.config.init_from is not None else None  # else they follow from the data
+    text = split_of(checkpoint.config.data, split, log, given) if isinstance(split, str) else split
     numbers = resolve_precision(precision, device)
     log(f"{checkpoint.path}: translating {len(text.sources)} sentences ({text.name}), {device}, {numbers}")
     evaluation = evaluate(checkpoint, text, search, device, numbers)

@@ -59,8 +59,11 @@ def usable_split(config: DataConfig, split: str) -> str:
     return split if has_test else "validation"
 
 
-def split_of(config: DataConfig, split: str, log: Callable[[str], None]) -> ParallelText:
-    """The validation or test split of a data configuration, prepared or taken from the cache.
+def split_of(
+    config: DataConfig, split: str, log: Callable[[str], None], tokenizers: TokenizerPair | None = None
+) -> ParallelText:
+    """The validation or test split of a data configuration, prepared (with the run's tokenizers, where it was given
+    some) or taken from the cache.
 
     Data without a test split gives the validation split, and says so.
 
@@ -70,7 +73,7 @@ def split_of(config: DataConfig, split: str, log: Callable[[str], None]) -> Para
     if usable_split(config, split) != split:
         log(f"data {config.name} has no {split} split: scoring on its validation split")
     name = usable_split(config, split)
-    data = prepare(config, log)
+    data = prepare(config, log, tokenizers)
     dataset = data.test if name == "test" else data.validation
     assert dataset is not None
     origin = {"name": config.name, "fingerprint": data.fingerprint, "tokenizers_sha256": data.tokenizers.digest}

@@ -47,7 +47,7 @@ class PreparedData:
     """Counts read, kept and dropped by reason, overlap of held-out splits with training, hashes, versions."""
 
 
-def prepare(config: DataConfig, log: Callable[[str], None]) -> PreparedData:
+def prepare(config: DataConfig, log: Callable[[str], None], tokenizers: TokenizerPair | None = None) -> PreparedData:
     """Prepare the data, or open what an earlier call prepared.
 
     The folder appears whole or not at all; a second process that wants the same waits for the first.
@@ -55,6 +55,7 @@ def prepare(config: DataConfig, log: Callable[[str], None]) -> PreparedData:
     Args:
         config: what to prepare; ``config.cache`` is where.
         log: takes lines of progress and the final table.
+        tokenizers: encode with these; None trains subwords on the training text as ``config.tokenizer`` says.
 
     Raises:
         ConfigError: a value out of range.
@@ -63,7 +64,7 @@ def prepare(config: DataConfig, log: Callable[[str], None]) -> PreparedData:
     """
     check_config(config)
     corpus = _open_corpus(config, log)
-    key = fingerprint(config, corpus)
+    key = fingerprint(config, corpus, tokenizers)
     target = Path(config.cache).expanduser() / f"{config.name}-{key[:16]}"
     if (found := _open_cached(target, log)) is not None:
         return found
@@ -72,7 +73,9 @@ def prepare(config: DataConfig, log: Callable[[str], None]) -> PreparedData:
             return found
         shutil.rmtree(target, ignore_errors=True)
         try:
-            report = {"format": FORMAT, "fingerprint": key, "name": config.name} | build(config, corpus, building, log)
+            report = {"format": FORMAT, "fingerprint": key, "name": config.name} | build(
+                config, corpus, building, log, tokenizers
+            )
             _seal(building, report)
             publish(building, target)
         except OSError as error:
@@ -218,10 +221,11 @@ def _grammar_hash() -> str:
     return digest.hexdigest()
 
 
-def fingerprint(config: DataConfig, corpus: Corpus) -> str:
+def fingerprint(config: DataConfig, corpus: Corpus, tokenizers: TokenizerPair | None = None) -> str:
     """SHA-256 (hex) of all that decides what is prepared: keys, format, and the identity of what is read.
 
-    Files go by name, size and time of change, not by folder; the Hub by data set, configuration and revision.
+    Files go by name, size and time of change, not by folder; the Hub by data set, configuration and revision; given
+    tokenizers by the hash of their models.
     """
     tree = {key: value for key, value in to_tree(config).items() if key not in _IRRELEVANT}
     if isinstance(config, FilesData):
@@ -230,6 +234,8 @@ def fingerprint(config: DataConfig, corpus: Corpus) -> str:
         local = ("dataset", "pair", "revision", "column", "splits", "folder", "folder_splits")
         remote = ("folder", "folder_splits")
         tree = {key: value for key, value in tree.items() if key not in (remote if config.folder is None else local)}
+    if tokenizers is not None:
+        tree["tokenizer"] = {"sha256": tokenizers.digest}
     what = {"format": FORMAT, "config": tree, "origin": _identity(corpus)}
     return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
 

@@ -12,6 +12,7 @@ import select
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ def open_hub(config: HubData, log: Callable[[str], None]) -> Corpus:
         DataError: the Hub cannot be reached; no such data set, revision, configuration, split or column (naming those
             that exist); the stream ended early. Never a part of a split as if it were whole.
     """
+    if config.dataset.startswith("~"):
+        config = replace(config, dataset=str(Path(config.dataset).expanduser()))
     local = Path(config.dataset)
     origin: dict[str, Any] = {"hub": config.dataset}
     if local.is_dir():

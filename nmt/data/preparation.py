@@ -29,8 +29,12 @@ SAMPLE_SEED = 1
 _CHUNK = 4096  # pairs
 
 
-def build(config: DataConfig, corpus: Corpus, folder: Path, log: Log) -> dict[str, Any]:
+def build(
+    config: DataConfig, corpus: Corpus, folder: Path, log: Log, given: TokenizerPair | None = None
+) -> dict[str, Any]:
     """Fill ``folder`` and return the report: counts in, out and dropped by reason, overlap, hashes, vocabulary sizes.
+
+    Subwords are trained on the training text as ``config.tokenizer`` says, unless some are ``given``.
 
     Raises:
         DataError: unreadable text, unequal sides, a split without pairs, an impossible vocabulary.
@@ -40,13 +44,13 @@ def build(config: DataConfig, corpus: Corpus, folder: Path, log: Log) -> dict[st
     for name, read in corpus.splits.items():
         splits[name] = _spool(folder, name, read)
         clock(f"read {name}: {splits[name]['read']:,} pairs")
-    settings = config.tokenizer
     sides = [iter_text(folder / f"train.{side}.txt") for side in SIDES]
-    tokenizers = train_tokenizers(settings, sides[0], sides[1], splits["train"]["read"], SAMPLE_SEED)
+    tokenizers = given or train_tokenizers(config.tokenizer, sides[0], sides[1], splits["train"]["read"], SAMPLE_SEED)
     tokenizers.save(folder)
     sizes = (tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size)
     clock(
-        f"trained subwords: {settings.kind}, {sizes[0]:,}" + (" joint" if settings.joint else f" + {sizes[1]:,} pieces")
+        f"{'given' if given else 'trained'} subwords: {config.tokenizer.kind}, {sizes[0]:,}"
+        + (" joint" if tokenizers.joint else f" + {sizes[1]:,} pieces")
     )
     overlap = _Overlap(folder, [name for name in splits if name != "train"])
     for name, counts in splits.items():

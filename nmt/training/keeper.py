@@ -14,13 +14,17 @@ from nmt.data.dataset import PreparedData
 from nmt.models.base import TranslationModel
 from nmt.training.distributed import Processes, stream_seed
 from nmt.training.logging import RunLog
+from nmt.training.optim import restore_optimizer
+from nmt.training.resume import Resets, check_same, due_resets
 from nmt.training.state import TrainState
 
 
 class Keeper:
-    """Keeps what is trained in ``checkpoints/`` of the run's folder; ``saved`` is the step of the newest, or None.
+    """Keeps what is trained in ``checkpoints/`` of the run's folder.
 
-    Only rank 0 of several processes looks at the folder, but all of them save and resume together.
+    ``saved`` is the step of the newest checkpoint, or None; ``resets`` is what :meth:`resume` found asked for, of which
+    it has left out the optimizer's moments already. Only rank 0 of several processes looks at the folder, but all of
+    them save and resume together.
     """
 
     def __init__(
@@ -40,9 +44,19 @@ class Keeper:
         self.processes = processes
         self.folder = config.run_dir / "checkpoints"
         self.saved: int | None = None
+        self.resets = Resets(optimizer=False, schedule=False)
         self._generators: list[dict[str, torch.Tensor]] = []  # of the checkpoint gone on from, by rank
         if processes.is_main:
             checkpoint.clean_up(self.folder)
+            self._check_links()
+
+    def _check_links(self) -> None:
+        for name in ("last", "best"):
+            if (self.folder / name).is_dir() and not (self.folder / name).is_symlink():
+                raise CheckpointError(
+                    f"{self.folder / name}: a folder where a link should be (copied by a tool that follows links?); "
+                    "delete it, or move it away, and run the same command again"
+                )
 
     def save(self, state: TrainState) -> None:
         """Write the checkpoint of this update, move the links, and only then remove what is old.
@@ -110,7 +124,7 @@ class Keeper:
         All processes begin with what rank 0 has found, parameters included.
 
         Raises:
-            ConfigError: it is of other data, or of another tokenizer.
+            ConfigError: it is of other data, of another tokenizer, or was written with another configuration.
             CheckpointError: there are checkpoints, but none can be read.
         """
         return self._share(self._newest_state() if self.processes.is_main else TrainState())
@@ -130,6 +144,7 @@ class Keeper:
         tree = {
             "state": state.tree(),
             "saved": self.saved,
+            "resets": tuple(self.resets),
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "generators": self._generators,
@@ -142,6 +157,7 @@ class Keeper:
         self.model.load_state_dict(tree["model"])
         self.optimizer.load_state_dict(tree["optimizer"])
         self.saved, self._generators = tree["saved"], tree["generators"]
+        self.resets = Resets(*tree["resets"])
         return TrainState.from_tree(tree["state"])
 
     def _restore_generators(self, step: int) -> None:
@@ -168,7 +184,7 @@ class Keeper:
         folders = checkpoint.step_folders(self.folder)
         for folder in reversed(folders):
             try:
-                state = self._restore(folder)
+                state, changed = self._restore(folder)
             except CheckpointError as error:
                 self.log.say(f"warning: {error}; falling back to the checkpoint before it")
                 continue
@@ -176,6 +192,8 @@ class Keeper:
             checkpoint.link(self.folder, "last", folder)
             self.link_best(state)
             self.log.say(f"resuming {self.folder.parent} after update {state.step}")
+            for line in changed:
+                self.log.say(line)
             return state
         if folders:
             raise CheckpointError(
@@ -183,19 +201,35 @@ class Keeper:
             )
         return TrainState()
 
-    def _restore(self, folder: Path) -> TrainState:
+    def _restore(self, folder: Path) -> tuple[TrainState, list[str]]:
+        """The state of a checkpoint, put into place, and a line for every key that has another value now."""
+        stored = checkpoint.load_config(folder)
         weights, facts = checkpoint.load_weights(folder)
         training = checkpoint.load_training(folder)
-        if training["contents"] != _contents(self.prepared):
-            raise ConfigError(f"{self.folder.parent}: the data have changed since this run began; set another tag")
+        try:
+            contents, moments, generators = training["contents"], training["optimizer"], training["generators"]
+            state = TrainState.from_tree(training["state"])
+            if not isinstance(generators, list):
+                raise TypeError("generators: expected one state per process")
+        except (KeyError, TypeError) as error:
+            raise CheckpointError(f"{folder / checkpoint.TRAINING_FILE}: not of this program ({error})") from error
+        checkpoint.load_tokenizers(folder, facts)
+        if changed := _changed_text(contents, self.prepared):
+            raise ConfigError(
+                f"{self.folder.parent}: the data have changed since this run began: {'; '.join(changed)}. "
+                "Put the old text back, or set another tag"
+            )
         if facts["tokenizers"] != self.prepared.tokenizers.digest:
             raise ConfigError(
                 f"{self.folder.parent}: the tokenizer has changed since this run began; give it another tag"
             )
+        changed = check_same(stored, self.config, self.folder.parent)
+        self.resets = due_resets(stored, self.config)
         checkpoint.load_into(self.model, weights, folder)
-        self.optimizer.load_state_dict(training["optimizer"])
-        self._generators = training["generators"]
-        return TrainState.from_tree(training["state"])
+        if not self.resets.optimizer:
+            restore_optimizer(self.optimizer, moments)
+        self._generators = generators
+        return state, changed
 
 
 def _processes(number: int) -> str:
@@ -215,6 +249,17 @@ def _contents(prepared: PreparedData) -> dict[str, dict[str, str]]:
     """Hashes of the text of training and validation: what must not change under a run, wherever its files lie."""
     splits = prepared.report["splits"]
     return {name: dict(splits[name]["sha256"]) for name in ("train", "validation")}
+
+
+def _changed_text(before: dict[str, dict[str, str]], prepared: PreparedData) -> list[str]:
+    """The split and side of every text that is another one now, with the files it was read from."""
+    origin = prepared.report["origin"].get("files", {})
+    return [
+        f"{split} {side} ({', '.join(origin.get(split, [])) or 'not from files'})"
+        for split, sides in _contents(prepared).items()
+        for side, digest in sides.items()
+        if before[split][side] != digest
+    ]
 
 
 def _generators(model: TranslationModel) -> dict[str, torch.Tensor]:

@@ -4,7 +4,9 @@ import json
 import math
 import os
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -34,17 +36,26 @@ class RunLog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if error is not None:
+        if error is None:
+            self.close()
+            return
+        with suppress(OSError):  # a full disk, perhaps the very error that is on its way to the user
             self._write(f"stopped: {str(error) or type(error).__name__}")
-        self.close()
+        with suppress(OSError):
+            self.close()
 
     def close(self) -> None:
         """Flush and close every file."""
-        if self._bar is not None:
-            self._bar.close()
+        self.stop_bar()
+        with naming(self._text.name):
+            self._text.close()
         if self._board is not None:
-            self._board.close()
-        self._text.close()
+            try:
+                with naming(str(self.folder / "events.out.tfevents")):
+                    self._board.flush()  # close() alone would not tell of an error in its thread
+                    self._board.close()
+            finally:
+                threading.excepthook = threading.__excepthook__
 
     def say(self, message: str) -> None:
         """A line for people: on stderr, and with the time in ``train.log``."""
@@ -55,19 +66,27 @@ class RunLog:
         self._write(message)
 
     def _write(self, message: str) -> None:
-        self._text.write(f"{datetime.now().isoformat(sep=' ', timespec='seconds')} {message}\n")
-        self._text.flush()
+        with naming(self._text.name):
+            self._text.write(f"{datetime.now().isoformat(sep=' ', timespec='seconds')} {message}\n")
+            self._text.flush()
 
-    def rewind(self, step: int) -> None:
-        """Begin, or go on after update ``step``: entries beyond it are dropped, curves do not run backwards."""
+    def rewind(self, step: int, again: Collection[str] = ()) -> None:
+        """Begin, or go on after update ``step``: entries beyond it are dropped, curves do not run backwards.
+
+        Args:
+            step: updates made.
+            again: events of this very step that are about to be recorded once more, after a stop in the middle of them.
+        """
         path = self.folder / METRICS_FILE
         if path.exists():
-            kept = [line for line in path.read_text(encoding="utf-8").split("\n") if _is_up_to(line, step)]
+            text = path.read_text(encoding="utf-8", errors="replace")
+            kept = [line for line in text.split("\n") if _is_kept(line, step, again)]
             temporary = path.with_suffix(".tmp")
             temporary.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
             os.replace(temporary, path)
         from torch.utils.tensorboard import SummaryWriter  # slow to import
 
+        threading.excepthook = _leave_to_the_next_write
         self._board = SummaryWriter(str(self.folder), purge_step=step + 1)
 
     def record(self, event: str, step: int, values: Mapping[str, Any], times: Mapping[str, float]) -> None:
@@ -80,7 +99,8 @@ class RunLog:
             times: what they have not: seconds and speeds, set apart under ``time``.
         """
         line = {"event": event, "step": step, **_finite(values), "time": _finite(times)}
-        with open(self.folder / METRICS_FILE, "a", encoding="utf-8") as file:
+        path = self.folder / METRICS_FILE
+        with naming(str(path)), open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
         if self._board is not None:
             for name, value in (*values.items(), *times.items()):
@@ -104,9 +124,10 @@ class RunLog:
 
             self._bar = tqdm(initial=step, total=total, unit="update", file=sys.stderr, dynamic_ncols=True)
 
-    def advance_bar(self) -> None:
-        """One update more."""
+    def advance_bar(self, note: str) -> None:
+        """One update more; ``note`` stands behind the bar."""
         if self._bar is not None:
+            self._bar.set_postfix_str(note, refresh=False)
             self._bar.update()
 
     def stop_bar(self) -> None:
@@ -123,16 +144,18 @@ class SilentLog(RunLog):
         self._board = None
         self._bar = None
 
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Nothing is open."""
+
     def close(self) -> None:
         """Nothing is open."""
 
     def say(self, message: str) -> None:
         """Rank 0 says it."""
 
-    def _write(self, message: str) -> None:
-        """Rank 0 writes it."""
-
-    def rewind(self, step: int) -> None:
+    def rewind(self, step: int, again: Collection[str] = ()) -> None:
         """There are no entries to drop."""
 
     def record(self, event: str, step: int, values: Mapping[str, Any], times: Mapping[str, float]) -> None:
@@ -142,11 +165,29 @@ class SilentLog(RunLog):
         """Rank 0 shows one."""
 
 
-def _is_up_to(line: str, step: int) -> bool:
+def _is_kept(line: str, step: int, again: Collection[str]) -> bool:
     try:
-        return bool(json.loads(line)["step"] <= step)
+        entry = json.loads(line)
+        return bool(entry["step"] < step or (entry["step"] == step and entry["event"] not in again))
     except (ValueError, KeyError, TypeError):  # the last line of a killed process may be cut
         return False
+
+
+def _leave_to_the_next_write(arguments: threading.ExceptHookArgs) -> None:
+    """TensorBoard's thread hands its error (a full disk) to the next call: no need to print a traceback as well."""
+    if not issubclass(arguments.exc_type, OSError):
+        threading.__excepthook__(arguments)
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """While entered, an OSError that names no file (as of a write to a full disk) becomes one that names ``path``."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), path) from error
 
 
 def _finite(values: Mapping[str, Any]) -> dict[str, Any]:

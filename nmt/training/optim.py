@@ -5,6 +5,7 @@ resumed run has the learning rate of an uninterrupted one by construction.
 """
 
 import math
+from typing import Any
 
 import torch
 from torch import nn
@@ -98,13 +99,25 @@ def build_optimizer(model: nn.Module, config: OptimConfig) -> Optimizer:
     return AdamW(groups, optimizer.learning_rate, betas=betas, eps=optimizer.epsilon, fused=fused)
 
 
+def restore_optimizer(optimizer: Optimizer, stored: dict[str, Any]) -> None:
+    """Take over the moments of a stored ``state_dict()``, but keep the settings (betas, decay) it has now.
+
+    Raises:
+        ValueError: the moments are of other parameters.
+    """
+    settings = [{k: v for k, v in group.items() if k not in ("params", "lr")} for group in optimizer.param_groups]
+    optimizer.load_state_dict(stored)
+    for group, now in zip(optimizer.param_groups, settings, strict=True):
+        group.update(now)
+
+
 def learning_rate(config: OptimConfig, step: int, epoch: float, cuts: int) -> float:
     """Learning rate of one update.
 
     Args:
         config: the recipe; ``optimizer.learning_rate`` is the peak.
-        step: number of the update, 1 for the first. Skipped updates do not count.
-        epoch: passes over the training data made before this update (2.5: in the middle of the third).
+        step: number of the update since the schedule began, 1 for the first. Skipped updates do not count.
+        epoch: passes over the training data made since then, before this update (2.5: in the middle of the third).
         cuts: cuts made so far on a plateau of the validation metric.
     """
     peak = config.optimizer.learning_rate

@@ -1,67 +1,112 @@
-"""What comes before the loop: all processes have one configuration and one set of data, and the folder says which."""
+"""Where a run starts from: nothing, another run's checkpoint (``init_from``), or its own newest one."""
 
 import os
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 
-from nmt.config import ConfigError, DataConfig, TrainConfig, to_tree
-from nmt.data.dataset import PreparedData, prepare
-from nmt.training.distributed import PREPARING, Processes
-from nmt.training.resume import flatten, show
+from nmt import checkpoint
+from nmt.checkpoint import Checkpoint, CheckpointError
+from nmt.config import ConfigError, TrainConfig, to_tree
+from nmt.data.dataset import PreparedData
+from nmt.data.tokenizer import TokenizerPair
+from nmt.training.resume import changes, check_same, may_differ
 
-_OF_A_MACHINE = ("runs", "data.cache", "data.folder", "training.device")
-
-
-def check_alike(main: TrainConfig, own: TrainConfig) -> None:
-    """Refuse to train together with a process that was started with another configuration.
-
-    Args:
-        main: the configuration of rank 0.
-        own: that of this process; where things lie on its machine may differ.
-
-    Raises:
-        ConfigError: naming every other key with both values.
-    """
-    theirs, ours = flatten(to_tree(main)), flatten(to_tree(own))
-    different = [
-        f"{key} (process 0: {show(theirs.get(key, 'absent'))}, here: {show(ours.get(key, 'absent'))})"
-        for key in theirs | ours
-        if theirs.get(key, "absent") != ours.get(key, "absent") and key not in _OF_A_MACHINE
-    ]
-    if different:
-        raise ConfigError(
-            f"the processes of one run must be started with the same configuration, found {'; '.join(different)}"
-        )
+FREE = ("model.dropout", "model.attention_dropout", "model.initialization", "model.init_range")
+"""Keys of a model that may differ from the checkpoint's in fine-tuning: all others decide what its parameters mean."""
 
 
-def prepare_together(config: DataConfig, processes: Processes, log: Callable[[str], None]) -> PreparedData:
-    """One process a machine prepares the data, the others then open what it has prepared.
+class Start(NamedTuple):
+    """What a run is really made of."""
 
-    However long it takes, none goes on before all have them. Machines that share ``data.cache`` share the work as well;
-    others must come to the same by themselves.
+    config: TrainConfig  # as asked for; in fine-tuning with the tokenizer keys of the checkpoint
+    tokenizers: TokenizerPair | None  # encode the data with these (fine-tuning); None: train subwords on the data
+    initial: Checkpoint | None  # take its parameters (the beginning of fine-tuning)
+    lines: list[str]  # for the log
+
+
+def find_start(config: TrainConfig) -> Start:
+    """Look at the run's folder, and at ``init_from`` if the run is a new one.
 
     Raises:
-        ConfigError: they did not.
-        DataError, OSError: see :func:`nmt.data.dataset.prepare`.
-        ProcessLostError: another process ended.
+        ConfigError: the run in the folder has another configuration, ``init_from`` does not fit, or there is nothing to
+            reset yet.
+        CheckpointError: there are checkpoints in the folder, and all of them are damaged.
     """
-    what = "waiting for the data to be prepared"
-    if processes.local_rank > 0:
-        processes.meet(what, PREPARING)
-    prepared = prepare(config, log)
-    if processes.local_rank == 0:
-        processes.meet(what, PREPARING)
-    processes.meet(what, PREPARING)
-    found = processes.gather((prepared.fingerprint, prepared.tokenizers.digest), what)
-    if len(set(found)) > 1:
-        other = next(rank for rank, each in enumerate(found) if each != found[0])
+    checkpoints = config.run_dir / "checkpoints"
+    folders = checkpoint.step_folders(checkpoints)
+    if folders:
+        return _resumed(config, folders)
+    for key in ("reset_optimizer", "reset_schedule"):
+        if getattr(config.training, key):
+            raise ConfigError(f"training.{key}: there is nothing to reset: {checkpoints} holds no checkpoint to resume")
+    return Start(config, None, None, []) if config.init_from is None else fine_tuning(config)
+
+
+def _resumed(config: TrainConfig, folders: list[Path]) -> Start:
+    """From the newest checkpoint whose configuration can be read; ``Keeper.resume`` sees to the rest of it."""
+    for folder in reversed(folders):
+        try:
+            stored = checkpoint.load_config(folder)
+            _, facts = checkpoint.load_weights(folder)
+            tokenizers = checkpoint.load_tokenizers(folder, facts) if stored.init_from is not None else None
+        except CheckpointError:
+            continue
+        if tokenizers is not None and config.init_from is not None:
+            config = with_tokenizer_of(stored, config)
+        check_same(stored, config, config.run_dir)
+        return Start(config, tokenizers, None, _foreign(stored, config.run_dir))
+    raise CheckpointError(
+        f"{folders[0].parent}: none of its {len(folders)} checkpoints can be read; delete the folder to start over"
+    )
+
+
+def _foreign(stored: TrainConfig, folder: Path) -> list[str]:
+    """A warning if the folder's own ``config.yaml``, which is written anew, is not that of its checkpoints."""
+    try:
+        changed = changes(stored, checkpoint.load_config(folder))
+    except CheckpointError as error:
+        return [f"warning: {error}; written anew, the checkpoints' own counts"]
+    # The recipe may have changed in a resume that was killed before it had saved anything.
+    other = [f"{key} ({was} there, {now} here)" for key, (was, now) in changed.items() if not may_differ(key)]
+    if not other:
+        return []
+    return [f"warning: {folder / 'config.yaml'}: not that of its checkpoints: {'; '.join(other)}; written anew"]
+
+
+def fine_tuning(config: TrainConfig) -> Start:
+    """A new run that begins with the parameters and the tokenizer of ``config.init_from``.
+
+    Raises:
+        ConfigError: there is no whole checkpoint, or its model is another than ``config.model``; names every key.
+    """
+    assert config.init_from is not None
+    try:
+        initial = checkpoint.load(Path(config.init_from).expanduser())
+    except CheckpointError as error:
+        raise ConfigError(f"init_from: {error}") from error
+    stored = initial.config
+    differing = changes(stored.model, config.model, "model").items()
+    refused = [f"{key} ({was} there, {now} here)" for key, (was, now) in differing if key not in FREE]
+    if refused:
         raise ConfigError(
-            f"data: processes 0 and {other} have prepared different data or subwords; give all machines the same files "
-            "and versions, or one shared data.cache"
+            f"init_from: {initial.path} holds another model: {'; '.join(refused)}. Give the checkpoint's values"
         )
-    return prepared
+    used = with_tokenizer_of(stored, config)
+    languages = f"{stored.data.source} to {stored.data.target}"
+    lines = [f"init_from: parameters and tokenizer of {initial.path} ({languages}, after update {initial.step})"]
+    overridden = changes(config.data.tokenizer, used.data.tokenizer, "data.tokenizer")
+    lines += [f"{key}: {asked} (config) -> {now} (checkpoint's)" for key, (asked, now) in overridden.items()]
+    if (stored.data.source, stored.data.target) != (config.data.source, config.data.target):
+        lines.append(f"warning: this run translates {config.data.source} to {config.data.target}")
+    return Start(used, initial.tokenizers, initial, lines)
+
+
+def with_tokenizer_of(stored: TrainConfig, config: TrainConfig) -> TrainConfig:
+    """``config`` with the tokenizer keys of ``stored``."""
+    return replace(config, data=replace(config.data, tokenizer=stored.data.tokenizer))
 
 
 def write_start(folder: Path, config: TrainConfig, prepared: PreparedData) -> None:

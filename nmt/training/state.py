@@ -53,6 +53,9 @@ class TrainState:
     bad_validations: int = 0  # on schedule, in a row, without improvement
     plateau_bad: int = 0  # the same since the last cut of the learning rate
     plateau_cuts: int = 0
+    optimizer_reset: int | None = None  # step after which the optimizer's moments were forgotten last
+    schedule_start: int = 0  # step and
+    schedule_epoch: float = 0.0  # passes over the training data after which the schedule began
     best_checkpoint: str | None = None  # what the link `best` points to; may come from a validation off schedule
     best_value: float | None = None
     best_scores: dict[str, Any] = field(default_factory=dict)  # all results of that validation
@@ -97,6 +100,11 @@ class TrainState:
             return False
         self.best_checkpoint, self.best_value, self.best_scores = checkpoint, value, dict(scores)
         return True
+
+    def restart_schedule(self, epochs: float) -> None:
+        """Begin warm-up and decay anew after ``epochs`` passes over the training data; patience is given again."""
+        self.schedule_start, self.schedule_epoch = self.step, epochs
+        self.plateau_cuts = self.plateau_bad = self.bad_validations = 0
 
     def stop_reason(self, config: TrainConfig, epochs: float, seconds: float) -> str | None:
         """Why the run ends here, naming the key, or None.

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from nmt import checkpoint
+from nmt.checkpoint import Checkpoint
 from nmt.config import ConfigError, TrainConfig
 from nmt.data.batch import Group
 from nmt.data.dataset import PreparedData
@@ -21,16 +22,17 @@ from nmt.device import give_back_freed_memory, keep_freed_memory, resolve_precis
 from nmt.evaluation.likelihood import Likelihood
 from nmt.models import build, parameter_count
 from nmt.models.base import TranslationModel
-from nmt.training.checks import check_config
+from nmt.training.checks import check_config, check_training
 from nmt.training.distributed import Processes, connect, stream_seed
 from nmt.training.keeper import Keeper
 from nmt.training.logging import RunLog, SilentLog
 from nmt.training.optim import build_optimizer, learning_rate
-from nmt.training.resume import check_same, lock
+from nmt.training.resume import apply_resets, lock, reset_lines
 from nmt.training.signals import Interrupted, Signals
-from nmt.training.start import check_alike, prepare_together, write_start
+from nmt.training.start import write_start
 from nmt.training.state import Interval
 from nmt.training.summary import SUMMARY_FILE, write_summary
+from nmt.training.together import prepare_together, start_together
 from nmt.training.update import Update, Updater
 from nmt.training.validation import Share, Validation, attention_figure, combine, validate
 
@@ -45,24 +47,26 @@ def train(config: TrainConfig) -> None:
     Started by torchrun, this is one of several processes that do so together.
 
     Raises:
-        ConfigError: a value is out of range, or differs from what the run in this folder began with.
+        ConfigError: a value is out of range, or differs from what the run in this folder began with, or the model is
+            not that of ``init_from``.
         ValueError: something about the data is wrong.
         ProcessLostError: another process ended or stopped answering.
         TrainingError, Interrupted, OSError: see :meth:`Trainer.run`.
     """
-    check_config(config)
+    check_training(config.training)
     folder = config.run_dir
     with connect(config.training.device, config.training.timeout) as processes:
         main = processes.is_main
         with lock(folder) if main else nullcontext(), RunLog(folder) if main else SilentLog() as log:
-            if main and (folder / "config.yaml").exists() and checkpoint.step_folders(folder / "checkpoints"):
-                check_same(checkpoint.load_config(folder), config, folder)
             # Rank 0 may begin: only now is it worth while for the others to prepare, or to wait for who prepares.
-            check_alike(processes.broadcast(config, "waiting for process 0 to open the run's folder"), config)
-            prepared = prepare_together(config.data, processes, log.say)
+            start = start_together(config, processes)
+            check_config(start.config)
+            for line in start.lines:
+                log.say(line)
+            prepared = prepare_together(start.config.data, start.tokenizers, processes, log.say)
             if main:
-                write_start(folder, config, prepared)
-            Trainer(config, prepared, log, processes).run()
+                write_start(folder, start.config, prepared)
+            Trainer(start.config, prepared, log, processes, start.initial).run()
 
 
 class Trainer:
@@ -73,13 +77,21 @@ class Trainer:
         prepared: the data and the tokenizers.
         log: where to write things down.
         processes: that train together.
+        initial: what a new run's parameters are taken from (of rank 0 alone); None: they are drawn.
 
     Raises:
         ConfigError: the checkpoints in the folder are of other data.
         CheckpointError: there are checkpoints, and all of them are damaged.
     """
 
-    def __init__(self, config: TrainConfig, prepared: PreparedData, log: RunLog, processes: Processes) -> None:
+    def __init__(
+        self,
+        config: TrainConfig,
+        prepared: PreparedData,
+        log: RunLog,
+        processes: Processes,
+        initial: Checkpoint | None = None,
+    ) -> None:
         self.config = config
         self.prepared = prepared
         self.log = log
@@ -108,7 +120,12 @@ class Trainer:
         )
         self._batch_counts: dict[int, int] = {}
         self.keeper = Keeper(config, prepared, self.model, optimizer, log, processes)
+        if initial is not None:
+            checkpoint.load_into(self.model, initial.model.state_dict(), initial.path)
         self.state = self.keeper.resume()
+        if config.init_from is not None and self.keeper.saved is None:
+            self.state.validated = self.state.scored = -1  # validate before the first update: the figures to beat
+        apply_resets(self.keeper.resets, self.state, self._epochs())
         self.signals = Signals()
         self.started = time.perf_counter() - self.state.elapsed_seconds
 
@@ -131,7 +148,10 @@ class Trainer:
             return
         if self.processes.is_main:
             summary.unlink(missing_ok=True)
-        self.log.rewind(self.state.step)
+        for line in reset_lines(self.config, self.keeper.resets, self.state):
+            self.log.say(line)
+        again = {"validation"} if self.state.scored != self.state.step else set()
+        self.log.rewind(self.state.step, again | ({"average"} if reason is not None else set()))
         with self.signals:
             try:
                 reason = self._train()
@@ -141,7 +161,10 @@ class Trainer:
                 self.log.stop_bar()
                 if self.keeper.saved != self.state.step and self.state.step > 0:
                     self._save()
-                self.log.say(f"{interrupted} at update {self.state.step}, saved: the same command resumes this run")
+                saved = (
+                    "nothing to save yet" if self.keeper.saved is None else "saved: the same command resumes this run"
+                )
+                self.log.say(f"{interrupted} at update {self.state.step}, {saved}")
                 raise
 
     def _train(self) -> str:
@@ -182,7 +205,8 @@ class Trainer:
     def _update(self, group: Group) -> None:
         started = time.perf_counter()
         state = self.state
-        rate = learning_rate(self.config.optim, state.step + 1, self._epochs(), state.plateau_cuts)
+        step, epochs = state.step + 1 - state.schedule_start, self._epochs() - state.schedule_epoch
+        rate = learning_rate(self.config.optim, step, epochs, state.plateau_cuts)
         update = self.updater.update(group, rate)
         state.batch += group.number
         if state.batch >= self._batches(state.epoch):
@@ -192,7 +216,7 @@ class Trainer:
         if not update.made:
             self._skipped(update)
             return
-        self.log.advance_bar()
+        self.log.advance_bar(self._minutes_left())
         if state.step % self.config.training.log_every == 0:
             self._log_interval(rate)
 
@@ -226,6 +250,11 @@ class Trainer:
         if training.max_epochs is not None:
             limits.append(math.ceil(training.max_epochs * math.ceil(self._batches(0) / training.accumulate)))
         return min(limits, default=None)
+
+    def _minutes_left(self) -> str:
+        """Beside the time left that a progress bar reckons from updates: the time that ``max_minutes`` still allows."""
+        limit = self.config.training.max_minutes
+        return "" if limit is None else f"at most {max(0.0, limit - self._elapsed() / 60):.0f} min left"
 
     def _elapsed(self) -> float:
         return time.perf_counter() - self.started

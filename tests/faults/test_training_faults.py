@@ -19,7 +19,7 @@ from nmt.config import ConfigError, TrainConfig
 from nmt.training import trainer, update
 from nmt.training.resume import lock
 from nmt.training.trainer import TrainingError, train
-from tests.tiny_run import metrics, tiny_config, tiny_overrides
+from tests.tiny_run import limited, metrics, tiny_config, tiny_overrides
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +31,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def quick_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing takes longer than training does here, and is no part of what is tested."""
     monkeypatch.setattr(trainer, "attention_figure", lambda *arguments: Figure(figsize=(1, 1)))
-
-
-def limited(config: TrainConfig, **changes: object) -> TrainConfig:
-    return dataclasses.replace(config, training=dataclasses.replace(config.training, **changes))  # type: ignore[arg-type]
 
 
 def weights(config: TrainConfig, step: int) -> dict[str, torch.Tensor]:

@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import json
 import math
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from nmt.data.dataset import prepare
 from nmt.data.loader import Loader
 from nmt.training import trainer
 from nmt.training.trainer import train
-from tests.tiny_run import MODELS, metrics, tiny_config
+from tests.tiny_run import MODELS, limited, metrics, tiny_config
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +32,6 @@ def quick_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     """Drawing takes longer than training does here: one test looks at the real figures, the others get empty ones."""
     if "tensorboard" not in request.node.name:
         monkeypatch.setattr(trainer, "attention_figure", lambda *arguments: Figure(figsize=(1, 1)))
-
-
-def limited(config: TrainConfig, **changes: object) -> TrainConfig:
-    """The same run with other limits."""
-    return dataclasses.replace(config, training=dataclasses.replace(config.training, **changes))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("model", "accumulate"), list(zip(MODELS, (1, 2, 3), strict=True)))
@@ -169,7 +165,7 @@ def test_changed_data_are_refused(tmp_path: Path) -> None:
     ):
         de.write("eins\n")
         en.write("one\n")
-    with pytest.raises(ConfigError, match="data have changed"):
+    with pytest.raises(ConfigError, match=r"data have changed.*train source \(.*train\.de, .*train\.en\)"):
         train(limited(config, max_steps=20))
 
 
@@ -183,6 +179,15 @@ def test_patience_stops_and_best_stays_at_the_best(shared: Path) -> None:
     summary = json.loads((config.run_dir / "summary.json").read_text())
     assert summary["stopped_by"].startswith("training.patience=2")
     assert checkpoint.follow(config.run_dir / "checkpoints", "best") == config.run_dir / "checkpoints" / "step_000006"
+
+
+def test_progress_bar_shows_the_time_that_max_minutes_leaves(
+    shared: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tiny_config(shared, "seq2seq", "tag=bar", "training.max_minutes=30.4")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    train(config)
+    assert "at most 30 min left" in capsys.readouterr().err
 
 
 def test_minutes_stop_a_run_and_the_last_update_is_saved(shared: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 from hydra import compose, initialize_config_dir
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
@@ -114,6 +114,7 @@ def leaves(tree: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     return [leaf for key, value in tree.items() for leaf in leaves(value, (*path, key))]
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_any_missing_or_misspelt_key_is_named(data: st.DataObject) -> None:
     tree = to_tree(parse(TrainConfig, TREE))
@@ -147,3 +148,5 @@ def test_files_take_a_prefix_a_list_or_pairs() -> None:
 def test_the_run_folder_names_tag_and_seed() -> None:
     config = parse(TrainConfig, composed("seed=7", "tag=mine", "runs=elsewhere"))
     assert config.run_dir == Path("elsewhere/mine_s7")
+    config = parse(TrainConfig, composed("seed=7", "tag=mine", "runs=~/elsewhere"))
+    assert config.run_dir == Path.home() / "elsewhere" / "mine_s7"

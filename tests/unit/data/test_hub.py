@@ -93,6 +93,13 @@ def test_a_column_a_language(multi30k: Path) -> None:
     assert read(hub("multi30k", multi30k)) == list(zip(GERMAN, ENGLISH, strict=True))
 
 
+def test_a_folder_below_the_home_folder(multi30k: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(multi30k.parent))
+    corpus = open_hub(hub("multi30k", Path("~/multi30k")), lambda line: None)
+    assert corpus.origin["hub"] == str(multi30k)
+    assert len(corpus.origin["files"]["local"]) == 3
+
+
 @pytest.mark.parametrize("limit", [1, 3, 4, 20, 1000])
 def test_the_first_pairs_of_training_and_all_of_the_rest(multi30k: Path, wmt: Path, limit: int) -> None:
     for group, folder in (("multi30k", multi30k), ("wmt14", wmt)):
