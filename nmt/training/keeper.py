@@ -11,7 +11,6 @@ from nmt.config import ConfigError, TrainConfig
 from nmt.data.dataset import PreparedData
 from nmt.models.base import TranslationModel
 from nmt.training.logging import RunLog
-from nmt.training.optim import restore_optimizer
 from nmt.training.resume import Resets, check_same, due_resets
 from nmt.training.state import TrainState
 
@@ -143,7 +142,7 @@ class Keeper:
         self.resets = due_resets(stored, self.config)
         checkpoint.load_into(self.model, weights, folder)
         if not self.resets.optimizer:
-            restore_optimizer(self.optimizer, moments)
+            self.optimizer.load_state_dict(moments)
         torch.set_rng_state(generators["cpu"])
         device = next(self.model.parameters()).device
         if device.type == "cuda" and "cuda" in generators:
