@@ -14,7 +14,6 @@ from nmt.data.dataset import PreparedData
 from nmt.models.base import TranslationModel
 from nmt.training.distributed import Processes, stream_seed
 from nmt.training.logging import RunLog
-from nmt.training.optim import restore_optimizer
 from nmt.training.resume import Resets, check_same, due_resets
 from nmt.training.state import TrainState
 
@@ -227,7 +226,7 @@ class Keeper:
         self.resets = due_resets(stored, self.config)
         checkpoint.load_into(self.model, weights, folder)
         if not self.resets.optimizer:
-            restore_optimizer(self.optimizer, moments)
+            self.optimizer.load_state_dict(moments)
         self._generators = generators
         return state, changed
 

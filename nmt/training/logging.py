@@ -28,6 +28,7 @@ class RunLog:
         self.folder = folder
         self._text = open(folder / "train.log", "a", encoding="utf-8")  # noqa: SIM115 (closed in close())
         self._board: SummaryWriter | None = None
+        self._events = str(folder / "events.out.tfevents")  # as TensorBoard's files begin
         self._bar: tqdm[Any] | None = None
 
     def __enter__(self) -> "RunLog":
@@ -51,7 +52,7 @@ class RunLog:
             self._text.close()
         if self._board is not None:
             try:
-                with naming(str(self.folder / "events.out.tfevents")):
+                with naming(self._events):
                     self._board.flush()  # close() alone would not tell of an error in its thread
                     self._board.close()
             finally:
@@ -103,19 +104,22 @@ class RunLog:
         with naming(str(path)), open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
         if self._board is not None:
-            for name, value in (*values.items(), *times.items()):
-                if isinstance(value, (int, float)) and not isinstance(value, bool):
-                    self._board.add_scalar(f"{event}/{name}", value, step)
+            with naming(self._events):
+                for name, value in (*values.items(), *times.items()):
+                    if isinstance(value, (int, float)) and not isinstance(value, bool):
+                        self._board.add_scalar(f"{event}/{name}", value, step)
 
     def text(self, name: str, markdown: str, step: int) -> None:
         """A text for TensorBoard."""
         if self._board is not None:
-            self._board.add_text(name, markdown, step)
+            with naming(self._events):
+                self._board.add_text(name, markdown, step)
 
     def figure(self, name: str, figure: "Figure", step: int) -> None:
         """A figure for TensorBoard."""
         if self._board is not None:
-            self._board.add_figure(name, figure, step)
+            with naming(self._events):
+                self._board.add_figure(name, figure, step)
 
     def start_bar(self, step: int, total: int | None) -> None:
         """Show a progress bar with the time left, on a terminal only."""

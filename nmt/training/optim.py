@@ -5,7 +5,6 @@ resumed run has the learning rate of an uninterrupted one by construction.
 """
 
 import math
-from typing import Any
 
 import torch
 from torch import nn
@@ -97,18 +96,6 @@ def build_optimizer(model: nn.Module, config: OptimConfig) -> Optimizer:
         {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0},
     ]
     return AdamW(groups, optimizer.learning_rate, betas=betas, eps=optimizer.epsilon, fused=fused)
-
-
-def restore_optimizer(optimizer: Optimizer, stored: dict[str, Any]) -> None:
-    """Take over the moments of a stored ``state_dict()``, but keep the settings (betas, decay) it has now.
-
-    Raises:
-        ValueError: the moments are of other parameters.
-    """
-    settings = [{k: v for k, v in group.items() if k not in ("params", "lr")} for group in optimizer.param_groups]
-    optimizer.load_state_dict(stored)
-    for group, now in zip(optimizer.param_groups, settings, strict=True):
-        group.update(now)
 
 
 def learning_rate(config: OptimConfig, step: int, epoch: float, cuts: int) -> float:

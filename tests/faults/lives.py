@@ -4,6 +4,7 @@ The server (``multiprocessing``'s own) trains nothing itself. A life runs what `
 configuration is composed, with its exit status and its one-line errors, and can be given a fault to meet.
 """
 
+import errno
 import multiprocessing
 import os
 import resource
@@ -12,14 +13,15 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
-import tensorboard.summary.writer.event_file_writer
 import torch._dynamo
 import torch._refs
 import torch.utils.tensorboard
 from matplotlib.figure import Figure
+from tensorboard.summary.writer.record_writer import RecordWriter
 
 from nmt.cli import run
 from nmt.config import TrainConfig
@@ -29,7 +31,7 @@ from nmt.training import trainer
 from nmt.training.loss import LossSums
 from nmt.training.update import Update, Updater
 
-_SLOW_TO_IMPORT = (tensorboard.summary, torch.utils.tensorboard, torch._dynamo, torch._refs)  # once for all lives
+_SLOW_TO_IMPORT = (torch.utils.tensorboard, torch._dynamo, torch._refs)  # once for all lives
 _SERVER = multiprocessing.get_context("forkserver")
 _SERVER.set_forkserver_preload(["tests.faults.lives"])
 
@@ -40,6 +42,7 @@ class Fault:
 
     largest_file: int | None = None  # bytes: from the first update on, no file may grow larger (a disk quota of a kind)
     poisoned: frozenset[int] = frozenset()  # the gradient of every batch with one of these training pairs is NaN
+    board_records: int | None = None  # so many records fit on the disk for TensorBoard
     slow: float = 0.0  # seconds that every update takes longer
 
 
@@ -102,5 +105,14 @@ def _meet(fault: Fault) -> None:
         bad = not fault.poisoned.isdisjoint(batch.indices.tolist())
         return backward(self, batch, float("nan") if bad else scale)
 
+    write: Callable[[RecordWriter, bytes], None] = RecordWriter.write
+    written = count(1)
+
+    def limited_write(self: RecordWriter, data: bytes) -> None:
+        if fault.board_records is not None and next(written) > fault.board_records:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(self, data)
+
+    RecordWriter.write = limited_write
     Updater.update = limited_update  # type: ignore[method-assign, assignment]
     Updater._backward = poisoned_backward  # type: ignore[method-assign]

@@ -1,7 +1,6 @@
 """What can go wrong in the middle of a run: signals, kills, damaged files, full disks, broken gradients."""
 
 import dataclasses
-import errno
 import os
 import signal
 import subprocess
@@ -15,9 +14,8 @@ from matplotlib.figure import Figure
 
 from nmt import checkpoint
 from nmt.checkpoint import CheckpointError
-from nmt.config import ConfigError, TrainConfig
+from nmt.config import TrainConfig
 from nmt.training import trainer, update
-from nmt.training.resume import lock
 from nmt.training.trainer import TrainingError, train
 from tests.tiny_run import limited, metrics, tiny_config, tiny_overrides
 
@@ -200,47 +198,6 @@ def test_too_many_bad_updates_in_a_row_stop_with_the_last_good_checkpoint_intact
         train(config)
     assert checkpoint.load(config.run_dir).step == 6
     assert "stopped: training.max_bad_steps=4" in (config.run_dir / "train.log").read_text()
-
-
-def test_full_disk_while_saving_leaves_the_checkpoint_before(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    straight = tiny_config(shared, "transformer", "tag=roomy")
-    full = dataclasses.replace(straight, tag="full")
-    train(straight)
-    write = Path.write_bytes
-
-    def no_space(self: Path, data: bytes) -> int:
-        if self.name == "training.pt" and "000012" in str(self):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return write(self, data)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_bytes", no_space)
-        with pytest.raises(OSError, match=r"No space left.*older checkpoints are intact"):
-            train(full)
-    assert {path.name for path in (full.run_dir / "checkpoints").iterdir()} == {"step_000006", "last", "best"}
-    train(full)
-    assert_same_run(straight, full, 12)
-
-
-def test_second_process_in_the_same_folder_is_refused(shared: Path) -> None:
-    config = tiny_config(shared, "transformer", "tag=locked")
-    code = (
-        "import pathlib, sys\n"
-        "from nmt.training.resume import lock\n"
-        "with lock(pathlib.Path(sys.argv[1])):\n"
-        "    print('held', flush=True)\n"
-        "    sys.stdin.read()\n"
-    )
-    holder = subprocess.Popen(
-        [sys.executable, "-c", code, str(config.run_dir)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert holder.stdout is not None
-    assert holder.stdout.readline() == "held\n"
-    with pytest.raises(ConfigError, match=f"another process \\(id {holder.pid}\\) is training"):
-        train(config)
-    holder.communicate("")
-    with lock(config.run_dir):
-        pass
 
 
 @pytest.mark.parametrize(
