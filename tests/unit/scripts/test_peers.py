@@ -165,7 +165,7 @@ def test_peers_read_the_same_subwords() -> None:
 def test_the_clock_counts_every_real_token_of_our_own_training(tmp_path: Path) -> None:
     tiny_run = tiny_overrides_with_corpus(tmp_path)
     command = [sys.executable, str(RUNNER), "nmt", str(tmp_path / "log"), "1", *tiny_run]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", timeout=120)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", timeout=400)
     assert done.returncode == 0, done.stderr
     found = measure.parse_log((tmp_path / "log.0").read_text())
     (summary,) = (tmp_path / "runs").glob("*/summary.json")
@@ -229,6 +229,6 @@ def test_what_makes_sides_incomparable_is_said() -> None:
 )
 def test_mistakes_on_the_command_line_are_said(arguments: list[str], message: str, tmp_path: Path) -> None:
     command = [sys.executable, "scripts/compare_peers.py", "--data", str(tmp_path), *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", timeout=60)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", timeout=400)
     assert done.returncode == 2
     assert message in done.stderr
