@@ -34,13 +34,18 @@ def run_job(tree: DictConfig, work: Callable[[TrainConfig], None]) -> None:
             raise
 
 
+def register_resolvers() -> None:
+    """What ``${...}`` in our YAML files can call beyond OmegaConf's own: ``expand_user``, for ``hydra.sweep.dir``."""
+    OmegaConf.register_new_resolver("expand_user", os.path.expanduser, replace=True)
+
+
 def compose(job: Callable[[], None]) -> None:
     """Call a function that ``hydra.main`` has decorated: it composes from the command line and runs every job.
 
     Raises:
         ConfigError: the command line does not compose; Hydra's complaint in one line.
     """
-    OmegaConf.register_new_resolver("expand_user", os.path.expanduser, replace=True)  # for hydra.sweep.dir
+    register_resolvers()
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors arrive here instead of being printed by Hydra with advice
     with _plain_errors():
         job()

@@ -71,9 +71,8 @@ def configuration(model: str, runs: Path, arguments: argparse.Namespace) -> Trai
     parts = {
         group: name for entry in recipe.pop("defaults") if isinstance(entry, dict) for group, name in entry.items()
     }
-    tree = {
+    tree = {key: value for key, value in root.items() if key not in ("defaults", "hydra")} | {
         "tag": experiment["tag"],
-        "seed": root["seed"],
         "runs": str(runs),
         "data": _read("data/demo"),
         "model": _read(f"model/{model}") | experiment["model"],

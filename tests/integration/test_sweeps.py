@@ -15,6 +15,7 @@ from hydra.errors import MissingConfigException
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
+from nmt.composition import register_resolvers
 from nmt.config import CONFIG_DIR, TrainConfig, parse
 
 
@@ -59,6 +60,7 @@ def test_the_slurm_launcher_composes_with_our_tree(tmp_path: Path) -> None:
         "seed=2",
         "model=bahdanau",
     ]
+    register_resolvers()
     with initialize_config_dir(str(CONFIG_DIR), version_base="1.3"):
         tree = compose("train", overrides=overrides, return_hydra_config=True)
     OmegaConf.set_readonly(tree.hydra, False)
