@@ -148,5 +148,5 @@ def test_files_take_a_prefix_a_list_or_pairs() -> None:
 def test_the_run_folder_names_tag_and_seed() -> None:
     config = parse(TrainConfig, composed("seed=7", "tag=mine", "runs=elsewhere"))
     assert config.run_dir == Path("elsewhere/mine_s7")
-    config = parse(TrainConfig, composed("seed=7", "tag=mine", "runs=~/elsewhere"))
+    config = parse(TrainConfig, composed("seed=7", "tag=mine", "runs='~/elsewhere'"))
     assert config.run_dir == Path.home() / "elsewhere" / "mine_s7"
