@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nmt.config import PlateauSchedule, TrainConfig
+from nmt.evaluation.likelihood import Likelihood
 from nmt.training.update import Update
 
 HIGHER_IS_BETTER = {"bleu": True, "chrf": True, "perplexity": False, "loss": False}
@@ -34,6 +35,24 @@ class Interval:
     filled: int = 0
     gradient_norm: float = 0.0  # summed over updates
     seconds: float = 0.0
+
+    def values(self) -> dict[str, float]:
+        """Means, for ``metrics.jsonl`` and TensorBoard."""
+        return {
+            "loss": self.smoothed / self.tokens,
+            "perplexity": Likelihood(self.nll, self.tokens).perplexity,
+            "gradient_norm": self.gradient_norm / self.updates,
+            "padding": 1.0 - self.filled / self.slots,
+            "skipped": self.skipped,
+        }
+
+    def line(self, rate: float) -> str:
+        """For people; ``rate`` is the learning rate of the last update."""
+        values = self.values()
+        return (
+            f"loss {values['loss']:.3f} | ppl {values['perplexity']:.2f} | lr {rate:.2e} | "
+            f"gradient {values['gradient_norm']:.2f}"
+        )
 
 
 @dataclass

@@ -1,4 +1,7 @@
-"""``summary.json``: what came out of a run, for tables and comparisons. Its presence says that the run is finished."""
+"""The first and the last of a run: lines that introduce it, and ``summary.json``, what came out of it.
+
+The presence of a summary says that the run is finished.
+"""
 
 import json
 import os
@@ -9,8 +12,39 @@ from typing import Any
 import torch
 
 import nmt
+from nmt.config import TrainConfig
+from nmt.data.dataset import PreparedData
+from nmt.device import Precision
+from nmt.models import parameter_count
+from nmt.models.base import TranslationModel
 
 SUMMARY_FILE = "summary.json"
+
+
+def introduction(
+    config: TrainConfig,
+    prepared: PreparedData,
+    model: TranslationModel,
+    device: torch.device,
+    precision: Precision,
+    processes: int,
+) -> list[str]:
+    """What a log begins with: what is trained, on what, where."""
+    training = config.training
+    why = f"training.precision={training.precision}"
+    if training.precision == "auto":
+        why += f": this hardware has {'' if precision == 'bf16' else 'no '}bf16 arithmetic"
+    lines = [
+        f"{config.run_dir}: {config.model.name}, {parameter_count(model):,} parameters, "
+        f"on {device} with {torch.get_num_threads()} threads in {precision} ({why})",
+        f"{config.data.name}: {len(prepared.train):,} training pairs, {len(prepared.validation):,} validation pairs",
+    ]
+    if processes > 1:
+        lines.append(
+            f"{processes} processes share every update of training.accumulate={training.accumulate} "
+            f"batches of at most training.batch_tokens={training.batch_tokens} tokens"
+        )
+    return lines
 
 
 def versions() -> dict[str, str]:

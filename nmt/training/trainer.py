@@ -19,7 +19,6 @@ from nmt.data.batch import Group
 from nmt.data.dataset import PreparedData
 from nmt.data.loader import Loader
 from nmt.device import give_back_freed_memory, keep_freed_memory, resolve_precision
-from nmt.evaluation.likelihood import Likelihood
 from nmt.models import build, parameter_count
 from nmt.models.base import TranslationModel
 from nmt.training.checks import check_config, check_training
@@ -31,7 +30,7 @@ from nmt.training.resume import apply_resets, lock, reset_lines
 from nmt.training.signals import Interrupted, Signals
 from nmt.training.start import write_start
 from nmt.training.state import Interval
-from nmt.training.summary import SUMMARY_FILE, write_summary
+from nmt.training.summary import SUMMARY_FILE, introduction, write_summary
 from nmt.training.together import prepare_together, start_together
 from nmt.training.update import Update, Updater
 from nmt.training.validation import Share, Validation, attention_figure, combine, validate
@@ -351,46 +350,20 @@ class Trainer:
     # --- what is written down -----------------------------------------------------------------------------------------
 
     def _introduce(self) -> None:
-        training = self.config.training
-        why = f"training.precision={training.precision}"
-        if training.precision == "auto":
-            why += f": this hardware has {'' if self.precision == 'bf16' else 'no '}bf16 arithmetic"
-        self.log.say(
-            f"{self.config.run_dir}: {self.config.model.name}, {parameter_count(self.model):,} parameters, "
-            f"on {self.device} with {torch.get_num_threads()} threads in {self.precision} ({why})"
-        )
-        if self.processes.size > 1:
-            self.log.say(
-                f"{self.processes.size} processes share every update of training.accumulate={training.accumulate} "
-                f"batches of at most training.batch_tokens={training.batch_tokens} tokens"
-            )
-        self.log.say(
-            f"{self.config.data.name}: {len(self.prepared.train):,} training pairs in "
-            f"{self._batches(0):,} batches, {len(self.prepared.validation):,} validation pairs"
-        )
+        lines = introduction(self.config, self.prepared, self.model, self.device, self.precision, self.processes.size)
+        for line in lines:
+            self.log.say(line)
         if self.loader.dropped:
-            self.log.say(
-                f"{self.loader.dropped:,} training pairs left out: longer than training.batch_tokens="
-                f"{training.batch_tokens}"
-            )
+            budget = self.config.training.batch_tokens
+            self.log.say(f"{self.loader.dropped:,} training pairs left out: longer than training.batch_tokens={budget}")
 
     def _log_interval(self, rate: float) -> None:
         state, interval = self.state, self.state.interval
-        values = {
-            "epoch": self._epochs(),
-            "loss": interval.smoothed / interval.tokens,
-            "perplexity": Likelihood(interval.nll, interval.tokens).perplexity,
-            "learning_rate": rate,
-            "gradient_norm": interval.gradient_norm / interval.updates,
-            "padding": 1.0 - interval.filled / interval.slots,
-            "tokens": state.tokens,
-            "skipped": interval.skipped,
-        }
+        values = {"epoch": self._epochs(), "learning_rate": rate, "tokens": state.tokens, **interval.values()}
         speed, minutes = interval.tokens / max(interval.seconds, 1e-9), self._elapsed() / 60
         self.log.record("train", state.step, values, {"tokens_per_second": speed, "minutes": minutes})
         self.log.say(
-            f"update {state.step} | epoch {values['epoch']:.2f} | loss {values['loss']:.3f} | "
-            f"ppl {values['perplexity']:.2f} | lr {rate:.2e} | gradient {values['gradient_norm']:.2f} | "
+            f"update {state.step} | epoch {values['epoch']:.2f} | {interval.line(rate)} | "
             f"{speed:,.0f} tokens/s | padding {values['padding']:.1%} | {minutes:.1f} min"
         )
         state.interval = Interval()
