@@ -42,7 +42,10 @@ def _lock(partial: Path, log: Callable[[str], None]) -> int:
     """Create the folder and lock it, emptied of a killed builder's remains; returns the lock's descriptor."""
     while True:
         partial.mkdir(exist_ok=True)
-        descriptor = os.open(partial, os.O_RDONLY)
+        try:
+            descriptor = os.open(partial, os.O_RDONLY)
+        except FileNotFoundError:
+            continue  # another process published or removed it this very moment
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

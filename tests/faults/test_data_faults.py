@@ -13,7 +13,7 @@ from typing import BinaryIO
 import pytest
 
 from nmt.config import DataConfig
-from nmt.data import preparation
+from nmt.data import preparation, staging
 from nmt.data.corpus import DataError
 from nmt.data.dataset import prepare
 from tests.data_configs import files_config, small_corpus
@@ -170,6 +170,25 @@ def test_two_at_once_prepare_once(config: DataConfig, tmp_path: Path, monkeypatc
     assert len(folders) == 3
     assert any("waiting" in line for line in said)
     assert names(tmp_path / "cache") == [folders[0].name]
+
+
+def test_a_folder_that_another_takes_away_before_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between making the folder and opening it, the process that was waited for may have given it its final name."""
+    opened = os.open
+    moments: list[str] = []
+
+    def open_late(path: Path, *flags: int) -> int:
+        if path.name.endswith(".partial") and not moments:
+            moments.append("taken away")
+            path.rmdir()
+        return opened(path, *flags)
+
+    monkeypatch.setattr(os, "open", open_late)
+    with staging.claim(tmp_path / "data", print) as partial:
+        assert partial.is_dir()
+    assert moments
 
 
 def test_two_processes_at_once(tmp_path: Path) -> None:
