@@ -130,17 +130,16 @@ def _add_memory(parser: argparse.ArgumentParser) -> None:
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--set", nargs="+", default=[], metavar="KEY=VALUE", help="change any key of the configuration")
+    add("--set", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help="change keys of the configuration")
     add("--device", default="auto", help="auto, cpu, cuda, cuda:1 ... (default: %(default)s)")
     add("--threads", type=_positive, metavar="N", help="of torch on the CPU (default: torch's own choice)")
     add("--json", type=Path, metavar="FILE", help="also write every figure here")
 
 
 def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
+    if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected 1 or more, found {text}")
-    return value
+    return int(text)
 
 
 def main() -> None:
@@ -261,6 +260,13 @@ def _config(name: str, arguments: argparse.Namespace, batch_tokens: int | None) 
     Raises:
         ConfigError: there is none, or a value cannot be.
     """
+    options = {"training.device": "--device", "training.precision": "--precision"}
+    if arguments.what == "memory":
+        options["training.batch_tokens"] = "--batch-tokens"
+    for text in arguments.set:
+        key = text.partition("=")[0].lstrip("+")
+        if key in options:
+            raise ConfigError(f"--set {key}: give {options[key]} instead")
     overrides = [f"experiment={MODELS.get(name, name)}", *arguments.set]
     if batch_tokens is not None:
         overrides.append(f"training.batch_tokens={batch_tokens}")

@@ -51,7 +51,8 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--threads", type=int, default=os.cpu_count(), metavar="N", help="of every side (default: all cores)")
     add("--work", type=Path, default=Path("runs/peers"), metavar="DIR", help="what is kept (default: %(default)s)")
     add("--output", type=Path, metavar="FILE", help="JSON of all runs (default: peers.json in --work)")
-    add("--override", nargs="+", default=[], metavar="KEY=VALUE", help="for our own runs, as nmt.train takes them")
+    our = "for our own runs, as nmt.train takes them"
+    add("--override", nargs="+", action="extend", default=[], metavar="KEY=VALUE", help=our)
     parsed = parser.parse_args(arguments)
     for name in ("rounds", "seconds", "threads"):
         if getattr(parsed, name) <= 0:

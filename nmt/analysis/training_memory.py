@@ -115,10 +115,14 @@ def _train(
     """Runs in the fresh process."""
     torch.set_num_threads(threads)
     keep_freed_memory()  # as training does
-    loader = Loader(PairDataset(folder, "train", vocabularies), batch_tokens, None, config.seed, shuffle=True)
+    dataset, training = PairDataset(folder, "train", vocabularies), config.training
+    loader = Loader(dataset, batch_tokens, training.batch_sentences, config.seed, shuffle=True)
     at_rest = _peak(device)
     model = build(config.model, *vocabularies, config.seed).to(device)
-    updater = Updater(model, build_optimizer(model, config.optim), config.optim, device, precision)
+    optimizer = build_optimizer(model, config.optim)
+    updater = Updater(
+        model, optimizer, config.optim, device, precision, use_tf32=training.tf32, compiled=training.compile
+    )
     for batch in _short_middle_long(loader):
         updater.update(Group.of([batch]), rate=1e-5)
     return Peak(at_rest, _peak(device), parameter_count(model))

@@ -46,6 +46,12 @@ class PreparedData:
     report: dict[str, Any]
     """Counts read, kept and dropped by reason, overlap of held-out splits with training, hashes, versions."""
 
+    @property
+    def contents(self) -> dict[str, dict[str, str]]:
+        """Hashes of the text of training and validation, by split and side: the same wherever the files lie."""
+        splits = self.report["splits"]
+        return {name: dict(splits[name]["sha256"]) for name in ("train", "validation")}
+
 
 def prepare(config: DataConfig, log: Callable[[str], None], tokenizers: TokenizerPair | None = None) -> PreparedData:
     """Prepare the data, or open what an earlier call prepared.

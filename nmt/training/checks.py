@@ -17,16 +17,12 @@ def check_config(config: TrainConfig) -> None:
     Raises:
         ConfigError: naming the key, what was found and what is expected.
     """
-    check_training(config.training)
+    check_beginning(config)
     try:
         check_search(config.search)
     except ValueError as error:
         raise ConfigError(str(error)) from error
     check_optim(config.optim)
-    if not config.tag or any(sign in config.tag for sign in "/\\\0"):
-        raise ConfigError(f"tag: names a folder, so it must have no slash and not be empty, found {config.tag!r}")
-    if config.seed < 0:
-        raise ConfigError(f"seed: expected 0 or more, found {config.seed}")
     if isinstance(config.model, TransformerConfig) and config.model.positions == "learned":
         positions = config.model.max_positions
         if positions is not None and positions < config.data.max_length:
@@ -45,7 +41,16 @@ def check_config(config: TrainConfig) -> None:
             build(config.model, tokenizer.vocabulary_size, tokenizer.vocabulary_size, config.seed)
 
 
-def check_training(config: TrainingConfig) -> None:
+def check_beginning(config: TrainConfig) -> None:
+    """What has to be right before there is a folder, or another process to wait for: its name, and ``training``."""
+    if not config.tag or any(sign in config.tag for sign in "/\\\0"):
+        raise ConfigError(f"tag: names a folder, so it must have no slash and not be empty, found {config.tag!r}")
+    if config.seed < 0:
+        raise ConfigError(f"seed: expected 0 or more, found {config.seed}")
+    _check_training(config.training)
+
+
+def _check_training(config: TrainingConfig) -> None:
     """The group ``training``."""
     _at_least(1, "batch_tokens", config.batch_tokens)
     _at_least(1, "batch_sentences", config.batch_sentences)

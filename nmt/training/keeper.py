@@ -77,7 +77,7 @@ class Keeper:
             "state": state.tree(),
             "optimizer": self.optimizer.state_dict(),
             "generators": generators,
-            "contents": _contents(self.prepared),
+            "contents": self.prepared.contents,
         }
         tokenizers = self.prepared.tokenizers
         checkpoint.save(folder, self.model.state_dict(), tokenizers, self.config, state.step, training=training)
@@ -244,18 +244,12 @@ def _is_readable(folder: Path) -> bool:
     return True
 
 
-def _contents(prepared: PreparedData) -> dict[str, dict[str, str]]:
-    """Hashes of the text of training and validation: what must not change under a run, wherever its files lie."""
-    splits = prepared.report["splits"]
-    return {name: dict(splits[name]["sha256"]) for name in ("train", "validation")}
-
-
 def _changed_text(before: dict[str, dict[str, str]], prepared: PreparedData) -> list[str]:
     """The split and side of every text that is another one now, with the files it was read from."""
     origin = prepared.report["origin"].get("files", {})
     return [
         f"{split} {side} ({', '.join(origin.get(split, [])) or 'not from files'})"
-        for split, sides in _contents(prepared).items()
+        for split, sides in prepared.contents.items()
         for side, digest in sides.items()
         if before[split][side] != digest
     ]

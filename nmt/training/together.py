@@ -62,11 +62,12 @@ def prepare_together(
     if processes.local_rank == 0:
         processes.meet(what, PREPARING)
     processes.meet(what, PREPARING)
-    found = processes.gather((prepared.fingerprint, prepared.tokenizers.digest), what)
-    if len(set(found)) > 1:
-        other = next(rank for rank, each in enumerate(found) if each != found[0])
+    # Not the fingerprint: it goes by the times of files, and those of copies on two machines differ.
+    found = processes.gather((prepared.contents, prepared.tokenizers.digest), what)
+    different = [rank for rank, each in enumerate(found) if each != found[0]]
+    if different:
         raise ConfigError(
-            f"data: processes 0 and {other} have prepared different data or subwords; give all machines the same files "
-            "and versions, or one shared data.cache"
+            f"data: processes 0 and {different[0]} have prepared different data or subwords; give all machines the "
+            "same files and versions, or one shared data.cache"
         )
     return prepared

@@ -21,7 +21,7 @@ from nmt.data.loader import Loader
 from nmt.device import give_back_freed_memory, keep_freed_memory, resolve_precision
 from nmt.models import build, parameter_count
 from nmt.models.base import TranslationModel
-from nmt.training.checks import check_config, check_training
+from nmt.training.checks import check_beginning, check_config
 from nmt.training.distributed import Processes, connect, stream_seed
 from nmt.training.keeper import Keeper
 from nmt.training.logging import RunLog, SilentLog
@@ -52,7 +52,7 @@ def train(config: TrainConfig) -> None:
         ProcessLostError: another process ended or stopped answering.
         TrainingError, Interrupted, OSError: see :meth:`Trainer.run`.
     """
-    check_training(config.training)
+    check_beginning(config)
     folder = config.run_dir
     with connect(config.training.device, config.training.timeout) as processes:
         main = processes.is_main

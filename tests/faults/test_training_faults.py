@@ -211,6 +211,7 @@ def test_too_many_bad_updates_in_a_row_stop_with_the_last_good_checkpoint_intact
         (["optim.optimizer.learning_rate=-1"], "optim.optimizer.learning_rate"),
         (["data=files"], "data.source"),
         (["training.batch_tokens="], "training.batch_tokens"),
+        (["tag=a/b"], "tag: names a folder"),
         (["=="], "=="),
         (["data.train=Köln/train"], "key='Köln'"),
     ],

@@ -50,7 +50,7 @@ def test_train_measures_in_turns(
         *("train", "--models", "T", "benchmark_transformer"),
         *("--precision", "fp32", "bf16", "--rounds", "2", "--seconds", "0.01", "--warm-up", "1"),
         *("--vocabulary", "40", "--batch-tokens", "120", "--device", "cpu", "--threads", "1"),
-        *("--json", str(tmp_path / "figures.json"), "--set", *MODELS["transformer"], "seed=3"),
+        *("--json", str(tmp_path / "figures.json"), "--set", *MODELS["transformer"], "--set", "seed=3"),
     )
     tree = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))
     assert tree["machine"]["threads"] == 1
@@ -120,6 +120,9 @@ def test_real_data_from_the_command_line(tmp_path: Path) -> None:
         (["train", "--prepared", "x", "--vocabulary", "9"], "leave out one of --vocabulary, --prepared"),
         (["train", "--seconds", "0"], "--seconds: expected a number above 0"),
         (["train", "--rounds", "0"], "expected 1 or more, found 0"),
+        (["train", "--rounds", "some"], "--rounds: expected 1 or more, found some"),
+        (["train", "--set", "training.precision=fp32"], "--set training.precision: give --precision instead"),
+        (["memory", "--set", "seed=1", "training.batch_tokens=50"], "training.batch_tokens: give --batch-tokens"),
         (["train", "--json", "/nowhere/at/all.json"], "no folder /nowhere/at"),
         (["memory", "--batch-tokens", "50", "--longest", "60"], "60 tokens do not fit into a batch of 50"),
         ([], "python -m nmt.benchmark --help"),

@@ -24,7 +24,7 @@ from nmt.training.optim import build_optimizer
 from nmt.training.trainer import train
 from nmt.training.update import Updater
 from tests.processes import Ended, Launched, train_as_command
-from tests.tiny_run import MODELS, metrics, tiny_config, tiny_overrides, write_corpus
+from tests.tiny_run import MODELS, limited, metrics, tiny_config, tiny_overrides, write_corpus
 
 PLAIN = ("model.dropout=0", "model.attention_dropout=0", "training.accumulate=4", "training.max_steps=8",
          "training.validate_every=4", "training.log_every=1", "optim/optimizer=sgd",
@@ -56,10 +56,6 @@ def train_in(processes: int, config: TrainConfig) -> list[Ended]:
         ended = launched.ended()
     assert [each.status for each in ended] == [0] * processes, ended
     return ended
-
-
-def limited(config: TrainConfig, **changes: object) -> TrainConfig:
-    return dataclasses.replace(config, training=dataclasses.replace(config.training, **changes))  # type: ignore[arg-type]
 
 
 def weights(config: TrainConfig, step: int) -> dict[str, torch.Tensor]:
@@ -191,6 +187,34 @@ def test_more_processes_go_on_from_one(shared: Path, alone: TrainConfig) -> None
     train(limited(one, max_steps=11))
     assert "1 process wrote this checkpoint and 2 processes will go on from it" in ended[0].stderr
     assert_same_lines(one, several)
+
+
+def train_on_a_machine(rank: int, config: TrainConfig, machines: list[Path]) -> None:
+    """One process of a run, the only one on its machine: a folder with text and a cache of its own."""
+    os.environ["LOCAL_RANK"] = "0"
+    os.chdir(machines[rank])
+    train_rank(rank, config)
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_machines_may_have_copies_of_one_text_but_no_two_texts(tmp_path: Path, alike: bool) -> None:
+    """A copy has the time at which it was made."""
+    machines = [tmp_path / "first", tmp_path / "second"]
+    for number, machine in enumerate(machines):
+        machine.mkdir()
+        write_corpus(machine)
+        os.utime(machine / "train.de", (1e9 + number, 1e9 + number))
+    if not alike:
+        path = machines[1] / "dev.en"
+        path.write_text(path.read_text().replace("one", "two"))
+    here = ("data.train=train", "data.validation=dev", "data.cache=cache")
+    config = tiny_config(machines[0], "seq2seq", *here, "training.max_steps=2", f"runs={tmp_path}/runs")
+    with Launched(tmp_path / "stderr", 2, train_on_a_machine, config, machines) as launched:
+        ended = launched.ended()
+    assert [each.status for each in ended] == ([0, 0] if alike else [2, 2]), ended
+    said = "processes 0 and 1 have prepared different data"
+    assert [said in each.stderr for each in ended] == [not alike] * 2
+    assert all(list((machine / "cache").iterdir()) for machine in machines)
 
 
 def test_torchrun_and_a_sweep(shared: Path) -> None:

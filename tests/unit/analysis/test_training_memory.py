@@ -1,8 +1,14 @@
 """Peak memory, from a fresh process."""
 
+from pathlib import Path
+
+import pytest
 import torch
 
+from nmt.analysis import training_memory
+from nmt.analysis.synthetic import uniform_lengths, write_pairs
 from nmt.analysis.training_memory import Peak, Point, measure_point, peak_resident
+from nmt.data.batch import Group
 from nmt.models import build, parameter_count
 from tests.tiny_run import compose_config
 
@@ -38,3 +44,24 @@ def test_parts_of_a_peak() -> None:
     peak = Peak(at_rest=100, peak=1000, parameters=10)
     assert peak.states == 160  # value, gradient, two moments of 4 bytes each
     assert peak.rest == 740
+
+
+def test_updates_are_those_that_the_configuration_asks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[int, bool]] = []
+
+    class Recorder:
+        """Stands in for the updater."""
+
+        def __init__(self, *arguments: object, use_tf32: bool, compiled: bool) -> None:
+            self.compiled = compiled
+
+        def update(self, group: Group, rate: float) -> None:
+            made.append((group.sentences, self.compiled))
+
+    monkeypatch.setattr(training_memory, "Updater", Recorder)
+    config = compose_config("experiment=benchmark_bahdanau", "model.hidden_dim=16", "model.attention_dim=16",
+                            "training.batch_sentences=3", "training.compile=true")  # fmt: skip
+    write_pairs(tmp_path, uniform_lengths(40, longest=9, seed=1), vocabulary=50, seed=1)
+    training_memory._train(config, tmp_path, (50, 50), 200, CPU, "fp32", torch.get_num_threads())
+    assert len(made) == 3
+    assert all(sentences <= 3 and compiled for sentences, compiled in made)
