@@ -1,7 +1,5 @@
 """Everything about a configuration that can be known to be wrong before any work is done."""
 
-import math
-
 import torch
 
 from nmt.config import ConfigError, TrainConfig, TrainingConfig, TransformerConfig
@@ -9,6 +7,9 @@ from nmt.device import resolve_device, resolve_precision
 from nmt.models import build
 from nmt.search import check as check_search
 from nmt.training.optim import check_optim
+
+LONGEST_TIMEOUT = 10**9
+"""Seconds, 30 years: for ever. A clock cannot count much further."""
 
 
 def check_config(config: TrainConfig) -> None:
@@ -66,8 +67,10 @@ def _check_training(config: TrainingConfig) -> None:
     for key, limit in (("max_epochs", config.max_epochs), ("max_minutes", config.max_minutes)):
         if limit is not None and not limit > 0:
             raise ConfigError(f"training.{key}: expected null or a number above 0, found {limit}")
-    if not (math.isfinite(config.timeout) and config.timeout > 0):
-        raise ConfigError(f"training.timeout: expected a number of seconds above 0, found {config.timeout}")
+    if not 0 < config.timeout <= LONGEST_TIMEOUT:
+        raise ConfigError(
+            f"training.timeout: expected seconds above 0, {LONGEST_TIMEOUT:,} at most, found {config.timeout}"
+        )
     if config.max_steps is config.max_epochs is config.max_minutes is config.patience is None:
         raise ConfigError(
             "training.max_steps: null, and so are max_epochs, max_minutes and patience: "

@@ -92,6 +92,8 @@ def test_state_survives_plain_values() -> None:
         (["training.patience=0"], "training.patience"),
         (["training.average_last=9"], "training.keep_last"),
         (["training.average_last=1"], "training.average_last: 1 checkpoint"),
+        (["training.timeout=0"], "training.timeout: expected seconds above 0"),
+        (["training.timeout=1e15"], "training.timeout: expected seconds above 0, 1,000,000,000 at most"),
         (["model.positions=learned", "model.max_positions=50", "data.max_length=51"], "model.max_positions"),
         (["training.device=quantum"], "device"),
         (["training.patience=null", "training.max_steps=null"], "nothing would ever end"),
