@@ -55,7 +55,7 @@ def train(model: str, processes: int, overrides: list[str]) -> Path:
     finished = subprocess.run([sys.executable, *launcher, "-m", "nmt.train", *options], check=False)
     if finished.returncode:
         sys.exit(f"experiment=multi30k_fast_{model}: training ended with status {finished.returncode}")
-    return Path(keys["runs"]) / f"{keys['tag']}_s{keys['seed']}"
+    return Path(keys["runs"]).expanduser() / f"{keys['tag']}_s{keys['seed']}"
 
 
 def row(model: str, folder: Path) -> list[str]:

@@ -230,6 +230,9 @@ def _from_environment(timeout: float) -> Processes:
             "WORLD_SIZE to train in one process"
         )
     rank = _integer("RANK", 0)
+    if not 0 <= rank < size:
+        raise ConfigError(f"the environment says RANK={rank}, expected 0 to {size - 1} with WORLD_SIZE={size}")
+    _integer("MASTER_PORT", 0)
     return Processes(rank, size, _integer("LOCAL_RANK", rank), timeout)
 
 

@@ -5,11 +5,12 @@ from collections.abc import Callable
 from nmt.config import ConfigError, DataConfig, TrainConfig
 from nmt.data.dataset import PreparedData, prepare
 from nmt.data.tokenizer import TokenizerPair
+from nmt.device import Precision
 from nmt.training.distributed import PREPARING, Processes
 from nmt.training.resume import changes
 from nmt.training.start import Start, find_start, with_tokenizer_of
 
-_OF_A_MACHINE = ("runs", "data.cache", "data.folder", "training.device")
+_OF_A_MACHINE = ("runs", "init_from", "data.cache", "data.folder", "training.device")
 
 
 def start_together(config: TrainConfig, processes: Processes) -> Start:
@@ -40,6 +41,20 @@ def _check_alike(main: TrainConfig, own: TrainConfig) -> None:
         raise ConfigError(
             f"the processes of one run must be started with the same configuration, found {'; '.join(different)}"
         )
+
+
+def common_precision(own: Precision, processes: Processes) -> Precision:
+    """The number format of this process, which must be that of all.
+
+    Raises:
+        ConfigError: ``training.precision=auto`` means different formats on different hardware.
+    """
+    found = processes.gather(own, "comparing number formats")
+    if len(set(found)) > 1:
+        raise ConfigError(
+            f"training.precision: auto is {', '.join(found)} in processes 0 to {len(found) - 1}; set fp32 or bf16"
+        )
+    return own
 
 
 def prepare_together(

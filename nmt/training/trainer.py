@@ -31,7 +31,7 @@ from nmt.training.signals import Interrupted, Signals
 from nmt.training.start import write_start
 from nmt.training.state import Interval
 from nmt.training.summary import SUMMARY_FILE, introduction, write_summary
-from nmt.training.together import prepare_together, start_together
+from nmt.training.together import common_precision, prepare_together, start_together
 from nmt.training.update import Update, Updater
 from nmt.training.validation import Share, Validation, attention_figure, combine, validate
 
@@ -63,9 +63,10 @@ def train(config: TrainConfig) -> None:
             for line in start.lines:
                 log.say(line)
             prepared = prepare_together(start.config.data, start.tokenizers, processes, log.say)
-            if main:
+            trainer = Trainer(start.config, prepared, log, processes, start.initial)
+            if main:  # after the checks of what is resumed: a refused resume leaves the folder as it was
                 write_start(folder, start.config, prepared)
-            Trainer(start.config, prepared, log, processes, start.initial).run()
+            trainer.run()
 
 
 class Trainer:
@@ -97,7 +98,7 @@ class Trainer:
         self.processes = processes
         training = config.training
         self.device = processes.device(training.device)
-        self.precision = resolve_precision(training.precision, self.device)
+        self.precision = common_precision(resolve_precision(training.precision, self.device), processes)
         if self.device.type == "cpu":
             keep_freed_memory()
         source, target = prepared.tokenizers

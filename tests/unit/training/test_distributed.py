@@ -9,6 +9,7 @@ from torch import nn
 from nmt.config import ConfigError
 from nmt.training import distributed
 from nmt.training.distributed import ALONE, Processes, connect, stream_seed
+from nmt.training.together import common_precision
 
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
@@ -36,11 +37,23 @@ def test_one_process_sets_nothing_up(monkeypatch: pytest.MonkeyPatch, size: str 
         processes.meet("meeting")
 
 
+WHOLE = {"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
+
+
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
         ({"WORLD_SIZE": "2"}, "RANK, MASTER_ADDR, MASTER_PORT"),
         ({"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "localhost"}, "not MASTER_PORT: start with torchrun"),
+        (
+            WHOLE | {"RANK": "2"},
+            "RANK=2, expected 0 to 1",
+        ),
+        (
+            WHOLE | {"RANK": "-1"},
+            "RANK=-1, expected 0 to 1",
+        ),
+        (WHOLE | {"MASTER_PORT": "abc"}, "MASTER_PORT='abc'"),
         ({"WORLD_SIZE": "two"}, "WORLD_SIZE='two', expected a whole number"),
     ],
 )
@@ -80,3 +93,11 @@ def test_buckets_hold_every_parameter_once_in_order(monkeypatch: pytest.MonkeyPa
     buckets = list(distributed._buckets(parameters))
     assert [[each.numel() for each in bucket] for bucket in buckets] == [[3, 7], [1], [40], [5, 5], [1]]
     assert all(a is b for a, b in zip([each for bucket in buckets for each in bucket], parameters, strict=True))
+
+
+def test_processes_must_multiply_in_one_format(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = Processes(rank=0, size=2, local_rank=0, timeout=1)
+    monkeypatch.setattr(pair, "gather", lambda own, what: [own, "fp32"])
+    assert common_precision("fp32", pair) == "fp32"
+    with pytest.raises(ConfigError, match=r"training\.precision: auto is bf16, fp32 in processes 0 to 1"):
+        common_precision("bf16", pair)
