@@ -28,6 +28,9 @@ train: $(READY) ## train one model: make train ARGS='model=bahdanau data=multi30
 benchmark: $(READY) ## how fast this machine trains the three models, and where the time goes (about 5 minutes)
 	$(BIN)/python -m nmt.benchmark train $(ARGS)
 
+# One thread a worker: two workers of two threads each on two cores spend their time waiting for each other.
+test test-all: export OMP_NUM_THREADS ?= 1
+
 test: $(READY) ## the fast tests: what continuous integration runs
 	$(BIN)/python -m pytest -n 2 -m "not slow" $(ARGS)
 
