@@ -97,7 +97,7 @@ def keep_freed_memory() -> None:
 def give_back_freed_memory() -> None:
     """Give back what :func:`keep_freed_memory` keeps.
 
-    For now and then: batches of ever other shapes leave gaps between blocks, which add up to gigabytes in an hour.
+    To be called at intervals: batches of ever other shapes leave gaps between blocks, which add up to gigabytes.
     """
     malloc_trim = _of_the_c_library("malloc_trim")
     if malloc_trim is not None:
