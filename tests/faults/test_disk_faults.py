@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from matplotlib.figure import Figure
 
 from nmt import checkpoint
 from nmt.config import TrainConfig
-from nmt.training import trainer
 from nmt.training.trainer import train
 from tests.faults.lives import Fault, Life
 from tests.tiny_run import assert_same_end, limited, metrics, tiny_config
+
+pytestmark = pytest.mark.usefixtures("quick_figures")
 
 KILOBYTE = 1024
 
@@ -22,12 +22,6 @@ KILOBYTE = 1024
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("disk")
-
-
-@pytest.fixture(autouse=True)
-def quick_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes longer than training does here, and is no part of what is tested."""
-    monkeypatch.setattr(trainer, "attention_figure", lambda *arguments: Figure(figsize=(1, 1)))
 
 
 @pytest.fixture(scope="module")

@@ -7,21 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from matplotlib.figure import Figure
 
 from nmt import checkpoint
 from nmt.config import TrainConfig
 from nmt.data.corpus import DataError
-from nmt.training import trainer
 from nmt.training.trainer import train
 from tests.faults.lives import Fault, Life
 from tests.tiny_run import assert_equal, assert_same_end, limited, metrics, saved, tiny_config
 
-
-@pytest.fixture(autouse=True)
-def quick_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes longer than training does here, and is no part of what is tested."""
-    monkeypatch.setattr(trainer, "attention_figure", lambda *arguments: Figure(figsize=(1, 1)))
+pytestmark = pytest.mark.usefixtures("quick_figures")
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from matplotlib.figure import Figure
 
 from nmt import checkpoint
 from nmt.config import TrainConfig
@@ -23,6 +22,8 @@ from nmt.training.trainer import train
 from nmt.training.update import Updater
 from tests.faults.lives import Life
 from tests.tiny_run import assert_same_end, limited, metrics, saved, tiny_config
+
+pytestmark = pytest.mark.usefixtures("quick_figures")
 
 
 @pytest.fixture(scope="module")
@@ -88,12 +89,6 @@ def every_kind(shared: Path, tag: str) -> TrainConfig:
         "training.max_steps=20", "training.keep_last=9", "training.average_last=3", "optim/schedule=plateau",
         "optim.schedule.patience=1", "optim.schedule.warmup_steps=3", "optim.optimizer.learning_rate=1e-5",
     )  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def quick_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes longer than training does here, and is no part of what is tested."""
-    monkeypatch.setattr(trainer, "attention_figure", lambda *arguments: Figure(figsize=(1, 1)))
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from matplotlib.figure import Figure
 
 from nmt import checkpoint
 from nmt.checkpoint import CheckpointError
@@ -19,16 +18,12 @@ from nmt.training import trainer, update
 from nmt.training.trainer import TrainingError, train
 from tests.tiny_run import limited, metrics, tiny_config, tiny_overrides
 
+pytestmark = pytest.mark.usefixtures("quick_figures")
+
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("faults")
-
-
-@pytest.fixture(autouse=True)
-def quick_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes longer than training does here, and is no part of what is tested."""
-    monkeypatch.setattr(trainer, "attention_figure", lambda *arguments: Figure(figsize=(1, 1)))
 
 
 def weights(config: TrainConfig, step: int) -> dict[str, torch.Tensor]:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from matplotlib.figure import Figure
 
 from nmt import checkpoint
 from nmt.analysis.evaluated_runs import evaluate_run
@@ -17,18 +16,13 @@ from nmt.config import ConfigError, TrainConfig
 from nmt.data.dataset import prepare
 from nmt.data.loader import Loader
 from nmt.evaluation.likelihood import evaluate_likelihood
-from nmt.training import trainer
 from nmt.training.trainer import train
 from nmt.training.update import Updater
 from tests.tiny_run import assert_equal, assert_same_end, limited, metrics, saved, tiny_config
 
+pytestmark = pytest.mark.usefixtures("quick_figures")
+
 CPU = torch.device("cpu")
-
-
-@pytest.fixture(autouse=True)
-def quick_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes longer than training does here, and is no part of what is tested."""
-    monkeypatch.setattr(trainer, "attention_figure", lambda *arguments: Figure(figsize=(1, 1)))
 
 
 @pytest.fixture(scope="module")

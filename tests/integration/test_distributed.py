@@ -26,6 +26,8 @@ from nmt.training.update import Updater
 from tests.processes import Ended, Launched, train_as_command
 from tests.tiny_run import MODELS, limited, metrics, tiny_config, tiny_overrides, write_corpus
 
+pytestmark = pytest.mark.usefixtures("quick_figures")
+
 PLAIN = ("model.dropout=0", "model.attention_dropout=0", "training.accumulate=4", "training.max_steps=8",
          "training.validate_every=4", "training.log_every=1", "optim/optimizer=sgd",
          "optim.optimizer.learning_rate=0.5", "search.max_length_b=10")  # fmt: skip
@@ -35,12 +37,6 @@ PLAIN = ("model.dropout=0", "model.attention_dropout=0", "training.accumulate=4"
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("distributed")
-
-
-@pytest.fixture(autouse=True)
-def quick_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes longer than training does here, and is no part of what is tested."""
-    monkeypatch.setattr(trainer, "attention_figure", lambda *arguments: Figure(figsize=(1, 1)))
 
 
 def train_rank(rank: int, config: TrainConfig) -> None:
