@@ -14,16 +14,13 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-import torch
-
 from nmt import checkpoint
 from nmt.config import SearchConfig
-from nmt.data.batch import encode_source
 from nmt.data.corpus import is_blank
 from nmt.data.tokenizer import TokenizerPair
-from nmt.device import Precision, autocast, resolve_device, resolve_precision
-from nmt.models.base import TranslationModel
-from nmt.search import Hypothesis, check, search
+from nmt.device import resolve_device, resolve_precision
+from nmt.engine import Engine, Request, TorchEngine
+from nmt.search import Hypothesis, check
 
 
 class Translation(NamedTuple):
@@ -43,27 +40,16 @@ BLANK = Translation(text="", score=0.0, log_probability=0.0, ids=[], tokens=[], 
 
 
 class Translator:
-    """Models and the tokenizers they share.
+    """An engine and the tokenizers of the models behind it.
 
     Args:
-        models: one, or an ensemble; all on ``device``.
+        engine: what translates ids.
         tokenizers: of both sides.
-        device: where the models are.
-        precision: number format of matrix products; probabilities are float32 in any case. In bf16 the rounding of a
-            product depends on the size of the batch, so that hypotheses of almost equal score may change places.
     """
 
-    def __init__(
-        self,
-        models: Sequence[TranslationModel],
-        tokenizers: TokenizerPair,
-        device: torch.device,
-        precision: Precision,
-    ) -> None:
-        self.models = list(models)
+    def __init__(self, engine: Engine, tokenizers: TokenizerPair) -> None:
+        self.engine = engine
         self.tokenizers = tokenizers
-        self.device = device
-        self.precision = precision
 
     @classmethod
     def from_checkpoint(
@@ -74,7 +60,8 @@ class Translator:
         Args:
             paths: what ``nmt.checkpoint.load`` takes.
             device: auto, cpu, cuda, cuda:N.
-            precision: fp32, bf16 or auto; only fp32 keeps a translation the same whatever the batch around it.
+            precision: fp32, bf16 or auto. In bf16 the rounding of a product depends on the size of the batch, so that
+                hypotheses of almost equal score may change places.
 
         Raises:
             ValueError: no checkpoint there, a damaged one, tokenizers that differ, an unknown device or precision.
@@ -91,7 +78,7 @@ class Translator:
                     "trained on the same prepared data"
                 )
         models = [each.model for each in loaded]
-        return cls(models, loaded[0].tokenizers, where, resolve_precision(precision, where))
+        return cls(TorchEngine(models, where, resolve_precision(precision, where)), loaded[0].tokenizers)
 
     def translate(self, lines: Iterable[str], config: SearchConfig, n_best: int = 1) -> list[list[Translation]]:
         """The ``n_best`` or fewer translations of every line, best first, in the order of the input.
@@ -105,8 +92,9 @@ class Translator:
         spoken = [place for place, line in enumerate(sources) if not is_blank(line)]
         encoded = self.tokenizers.source.encode_batch([sources[place] for place in spoken])
         rows = {place: ids for place, ids in zip(spoken, encoded, strict=True) if ids}
-        for batch in batches_by_length(rows, config.batch_tokens // config.beam_size):
-            found = self.search([rows[place] for place in batch], config, n_best)
+        batches = list(batches_by_length(rows, config.batch_tokens // config.beam_size))
+        requests = (Request([rows[place] for place in batch], config, n_best) for batch in batches)
+        for batch, found in zip(batches, self.engine.run(requests), strict=True):
             for place, hypotheses in zip(batch, found, strict=True):
                 results[place] = [self._decode(hypothesis) for hypothesis in hypotheses]
         return results
@@ -124,14 +112,6 @@ class Translator:
         remaining = iter(lines)
         while buffer := list(islice(remaining, buffer_size)):
             yield from zip(buffer, self.translate(buffer, config, n_best), strict=True)
-
-    def search(
-        self, sources: Sequence[Sequence[int]], config: SearchConfig, n_best: int = 1, with_attention: bool = False
-    ) -> list[list[Hypothesis]]:
-        """One batch of source ids (no EOS) through :func:`nmt.search.search`, on the device and in the precision."""
-        source, lengths = (tensor.to(self.device) for tensor in encode_source(sources))
-        with autocast(self.device, self.precision):
-            return search(self.models, source, lengths, config, n_best, with_attention)
 
     def _decode(self, hypothesis: Hypothesis) -> Translation:
         target, ids = self.tokenizers.target, hypothesis.tokens

@@ -18,6 +18,7 @@ from nmt.data.corpus import read_lines
 from nmt.data.dataset import prepare
 from nmt.data.tokenizer import TokenizerPair
 from nmt.device import Precision
+from nmt.engine import TorchEngine
 from nmt.evaluation.likelihood import evaluate_likelihood
 from nmt.evaluation.metrics import bleu, check, chrf
 from nmt.tokens import EOS
@@ -131,7 +132,7 @@ def evaluate(
 
     Time is that of translating alone: neither loading nor scoring counts.
     """
-    translator = Translator([checkpoint.model], checkpoint.tokenizers, device, precision)
+    translator = Translator(TorchEngine([checkpoint.model], device, precision), checkpoint.tokenizers)
     started = time.perf_counter()
     translations = [best[0] for best in translator.translate(text.sources, search)]
     seconds = time.perf_counter() - started

@@ -15,6 +15,7 @@ from nmt.config import TrainConfig
 from nmt.data.batch import Batch
 from nmt.data.dataset import PreparedData
 from nmt.data.loader import Loader
+from nmt.engine import TorchEngine
 from nmt.evaluation.likelihood import Likelihood, evaluate_likelihood
 from nmt.evaluation.metrics import Score, bleu, chrf
 from nmt.models.base import TranslationModel
@@ -114,7 +115,7 @@ def validate(
         likelihood = Likelihood(0.0, 0)
         if processes.rank < loader.batches_in_epoch(0):
             likelihood = evaluate_likelihood(model, batches, device, "fp32")
-        translator = Translator([model], prepared.tokenizers, device=device, precision="fp32")
+        translator = Translator(TorchEngine([model], device, "fp32"), prepared.tokenizers)
         sources = split.sources()[: config.training.validation_sentences][processes.rank :: processes.size]
         translations = [found[0] for found in translator.translate(sources, config.search)]
     model.train(training)

@@ -15,7 +15,9 @@ LAYERS = [
     {"analysis"},
     {"training"},
     {"evaluation", "translator"},
+    {"formats"},  # what other programs read: written, and run
     {"checkpoint"},
+    {"engine"},
     {"search"},
     {"models", "data"},
     {"device", "cli"},
@@ -23,7 +25,8 @@ LAYERS = [
     {"parse"},
     {"tokens"},
 ]
-COMMANDS = {"train", "prepare", "translate", "score", "evaluate", "compare", "diagnose", "benchmark", "export"}
+COMMANDS = {"train", "prepare", "translate", "score", "evaluate", "compare", "diagnose", "benchmark"}
+COMMANDS |= {"export", "average"}
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 FILES = sorted(PACKAGE.rglob("*.py"))
 

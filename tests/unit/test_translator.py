@@ -8,6 +8,7 @@ import torch
 
 from nmt.config import SearchConfig
 from nmt.data.tokenizer import TokenizerPair
+from nmt.engine import TorchEngine
 from nmt.search import search
 from nmt.tokens import EOS
 from nmt.translator import BLANK, Translator, batches_by_length
@@ -31,7 +32,7 @@ def options(**changes: object) -> SearchConfig:
 
 def translator(*models, precision="fp32") -> Translator:
     source, target = WordTokenizer(WORDS), WordTokenizer([word.upper() for word in WORDS])
-    return Translator(models, TokenizerPair(source, target), torch.device("cpu"), precision)
+    return Translator(TorchEngine(models, torch.device("cpu"), precision), TokenizerPair(source, target))
 
 
 def copier() -> Translator:

@@ -1,0 +1,56 @@
+"""What turns source ids into hypotheses: the models of this project in this process, or anything that does the same.
+
+A :class:`Request` is one batch and all that is asked about it, in ids and plain values, so that it can be sent to
+another process; an :class:`Engine` answers requests in order.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+import torch
+
+from nmt.config import SearchConfig
+from nmt.data.batch import encode_source
+from nmt.device import Precision, autocast
+from nmt.models.base import TranslationModel
+from nmt.search import Hypothesis, search
+
+
+class Request(NamedTuple):
+    """One batch of sentences to translate."""
+
+    sources: Sequence[Sequence[int]]  # subword ids of each, without EOS
+    config: SearchConfig
+    n_best: int = 1
+    with_attention: bool = False
+
+
+class Engine(Protocol):
+    """Answers requests in order: for each of its sentences 1 to ``n_best`` hypotheses, best first."""
+
+    def run(self, requests: Iterable[Request]) -> Iterator[list[list[Hypothesis]]]:
+        """The hypotheses of every request; takes the next request when it can work on it."""
+
+
+class TorchEngine:
+    """Models in this process.
+
+    Args:
+        models: one, or an ensemble; all on ``device``.
+        device: where the models are.
+        precision: number format of matrix products; probabilities are float32 in any case.
+    """
+
+    def __init__(self, models: Sequence[TranslationModel], device: torch.device, precision: Precision) -> None:
+        self.models = list(models)
+        self.device = device
+        self.precision = precision
+
+    def run(self, requests: Iterable[Request]) -> Iterator[list[list[Hypothesis]]]:
+        """See :class:`Engine`."""
+        for request in requests:
+            source, lengths = (tensor.to(self.device) for tensor in encode_source(request.sources))
+            with autocast(self.device, self.precision):
+                yield search(
+                    self.models, source, lengths, request.config, request.n_best, with_attention=request.with_attention
+                )
