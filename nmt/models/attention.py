@@ -18,6 +18,9 @@ from nmt.models.memory import MemoryTable
 NARROW = 16
 """Torch's softmax on a CPU computes rows shorter than this number by number, ten times slower than padded to it."""
 
+FEW = 16
+"""Queries of a sentence up to which plain products are faster on a CPU than torch's fused kernel without gradients."""
+
 
 class Reading(NamedTuple):
     """What a query read out of a table."""
@@ -26,15 +29,20 @@ class Reading(NamedTuple):
     weights: Tensor | None  # float32, the last axis is src_len; None where they were never made explicit
 
 
-def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
-    """Softmax over the last axis restricted to ``mask`` (bool, True = real), in float32.
+def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
+    """Softmax over the last axis restricted to ``mask`` (bool, True = real; None = all real), in float32.
 
     Exactly zero outside the mask, and everywhere in a row without any real position.
     """
     scores = scores.float()
     length = scores.size(-1)
     if length < NARROW and scores.device.type == "cpu":
-        return masked_softmax(F.pad(scores, (0, NARROW - length)), F.pad(mask, (0, NARROW - length)))[..., :length]
+        padding = (0, NARROW - length)
+        if mask is None:
+            return F.pad(scores, padding, value=-math.inf).softmax(dim=-1)[..., :length]
+        return masked_softmax(F.pad(scores, padding), F.pad(mask, padding))[..., :length]
+    if mask is None:
+        return scores.softmax(dim=-1)
     # The lowest finite number and not -inf, which would make a row of padding NaN. Beside a real position its
     # exponential is exactly 0; without one the softmax is uniform, and the product with the mask makes it zero.
     weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(dim=-1)
@@ -96,15 +104,15 @@ def scaled_dot_product(
     Returns:
         context [batch, heads, queries, head_dim], weights [batch, heads, queries, src_len] or None.
     """
-    # On a CPU the backward pass of torch's fused kernel is several times slower in bfloat16 than plain products are.
-    slow_kernel = query.device.type == "cpu" and query.dtype == torch.bfloat16 and torch.is_grad_enabled()
+    on_cpu, training = query.device.type == "cpu", torch.is_grad_enabled()
+    # On a CPU plain products beat torch's fused kernel at the few queries of one decoding step and, several times, in the
+    # backward pass in bfloat16.
+    slow_kernel = on_cpu and (query.dtype == torch.bfloat16 if training else query.size(-2) <= FEW)
     if not (with_weights or slow_kernel):
         return Reading(_fused(query, keys, values, mask, causal, dropout_p), None)
-    visible = torch.ones(query.size(-2), keys.size(-2), dtype=torch.bool, device=query.device)  # [queries, src_len]
+    visible = None if mask is None else mask[:, None, None]  # [batch, 1, 1, src_len]
     if causal:
-        visible = visible.tril()
-    if mask is not None:
-        visible = mask[:, None, None]  # [batch, 1, 1, src_len]
+        visible = torch.ones(query.size(-2), keys.size(-2), dtype=torch.bool, device=query.device).tril()
     scores = (query @ keys.transpose(-2, -1)).float() / math.sqrt(query.size(-1))
     weights = masked_softmax(scores, visible)  # [batch, heads, queries, src_len]
     context = dropout(weights, dropout_p).to(values.dtype) @ values
@@ -139,6 +147,72 @@ class KeysValues(NamedTuple):
 
     keys: Tensor  # [rows, heads, tgt_len, head_dim]
     values: Tensor  # [rows, heads, tgt_len, head_dim]
+    room: "Room | None" = None  # where they lie, if there is space behind them
+
+    def append(self, keys: Tensor, values: Tensor) -> "KeysValues":
+        """The cache with one position more, keys and values [rows, heads, 1, head_dim]; this one stays as it is."""
+        if keys.requires_grad:  # writing in place is not for autograd
+            return KeysValues(torch.cat([self.keys, keys], dim=2), torch.cat([self.values, values], dim=2))
+        length = self.keys.size(2)
+        room = self.room
+        if room is None or not room.claim(length):
+            room = Room.holding(self)
+            room.claim(length)
+        room.buffer[length, 0] = keys[:, :, 0]
+        room.buffer[length, 1] = values[:, :, 0]
+        return room.view(length + 1)
+
+    def select_rows(self, rows: Tensor) -> "KeysValues":
+        """For :func:`nmt.models.memory.select_rows`: one copy, which has space behind it again."""
+        if self.room is None:
+            return KeysValues(self.keys.index_select(0, rows), self.values.index_select(0, rows))
+        return self.room.select_rows(rows, self.keys.size(2)).view(self.keys.size(2))
+
+
+class Room:
+    """Memory of a cache with space left: a new position is written behind the others instead of copying them all.
+
+    Whoever holds the first ``used`` positions may write the next one, once: of two continuations of one state the
+    second finds its place taken and makes a copy. So a step never changes a state that somebody still holds.
+
+    Args:
+        buffer: [capacity, 2, rows, heads, head_dim], keys and values; positions first, so that each is one block.
+        used: positions that are written.
+    """
+
+    AHEAD = 16
+    """Positions of space that a new buffer has."""
+
+    def __init__(self, buffer: Tensor, used: int) -> None:
+        self.buffer = buffer
+        self.used = used
+
+    @classmethod
+    def holding(cls, cache: KeysValues) -> "Room":
+        """A copy of a cache with space behind it."""
+        rows, heads, length, head_dim = cache.keys.shape
+        buffer = cache.keys.new_empty(length + cls.AHEAD, 2, rows, heads, head_dim)
+        buffer[:length, 0] = cache.keys.permute(2, 0, 1, 3)
+        buffer[:length, 1] = cache.values.permute(2, 0, 1, 3)
+        return cls(buffer, length)
+
+    def claim(self, length: int) -> bool:
+        """Whether who holds ``length`` positions may write the next; if so, nobody else may any more."""
+        free = self.used == length < self.buffer.size(0)
+        self.used += free
+        return free
+
+    def view(self, length: int) -> KeysValues:
+        """The first positions as a cache."""
+        keys, values = self.buffer[:length].permute(1, 2, 3, 0, 4)  # [rows, heads, length, head_dim] each
+        return KeysValues(keys, values, self)
+
+    def select_rows(self, rows: Tensor, length: int) -> "Room":
+        """A copy of some rows' first positions, as large as this one."""
+        capacity, two, _, *head = self.buffer.shape
+        buffer = self.buffer.new_empty(capacity, two, rows.size(0), *head)
+        torch.index_select(self.buffer[:length], 2, rows, out=buffer[:length])
+        return Room(buffer, length)
 
 
 class SelfAttention(nn.Module):
@@ -174,12 +248,11 @@ class SelfAttention(nn.Module):
         query, keys, values = self._project(x)
         if past is not None:
             assert x.size(1) == 1, "only one position may follow a cache"
-            keys = torch.cat([past.keys, keys], dim=2)
-            values = torch.cat([past.values, values], dim=2)
+        cache = KeysValues(keys, values) if past is None else past.append(keys, values)
         # Padding is on the right: no real position ever sees it, so the triangle is mask enough.
         dropout_p = self.dropout_p if self.training else 0.0
-        reading = scaled_dot_product(query, keys, values, None, causal=past is None, dropout_p=dropout_p)
-        return self._output(reading.context), KeysValues(keys, values)
+        reading = scaled_dot_product(query, cache.keys, cache.values, None, causal=past is None, dropout_p=dropout_p)
+        return self._output(reading.context), cache
 
     def _project(self, x: Tensor) -> list[Tensor]:
         return [split_heads(part, self.heads) for part in self.query_key_value(x).chunk(3, dim=-1)]
@@ -206,6 +279,8 @@ class CrossAttention(nn.Module):
     def table(self, encoded: Tensor, mask: Tensor) -> MemoryTable:
         """Keys and values [batch, heads, src_len, head_dim] of encoded [batch, src_len, dim]."""
         keys, values = (split_heads(part, self.heads) for part in self.key_value(encoded).chunk(2, dim=-1))
+        if not torch.is_grad_enabled():  # every step of a search will read them: as they lie now, each would copy them
+            keys, values = keys.contiguous(), values.contiguous()
         return MemoryTable(keys, values, mask)
 
     def forward(self, x: Tensor, table: MemoryTable, with_weights: bool = False) -> Reading:

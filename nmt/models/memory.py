@@ -42,11 +42,14 @@ def select_rows(tree: Tree, rows: Tensor) -> Tree:
     and dropping finished sentences from state and memory are all one call.
 
     Args:
-        tree: tensor, (named) tuple of trees, or any other value (returned as it is).
+        tree: tensor, (named) tuple of trees, what has a method ``select_rows(rows)`` of its own, or any other value
+            (returned as it is).
         rows: [new_rows] int64, the old row that each new row takes.
     """
     if isinstance(tree, Tensor):
         return cast(Tree, tree.index_select(0, rows))
+    if hasattr(tree, "select_rows"):
+        return cast(Tree, tree.select_rows(rows))
     if isinstance(tree, tuple):
         parts = [select_rows(part, rows) for part in tree]
         return cast(Tree, type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts))

@@ -8,11 +8,14 @@ Deviations from the paper: dropout (on the embeddings, between the layers, befor
 model), optional weight tying, the forget gate has two biases as in torch.
 """
 
+from contextlib import AbstractContextManager, nullcontext
+
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from nmt.config import Seq2SeqConfig
+from nmt.device import has_bf16
 from nmt.models.base import Step, TranslationModel
 from nmt.models.dropout import Dropout
 from nmt.models.embedding import Embeddings
@@ -56,7 +59,8 @@ class Seq2Seq(TranslationModel):
         # Packed, so that each row's recurrence ends at its own last token and padding is never read.
         lengths = source_lengths.clamp(min=1).cpu()
         packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
-        _, (hidden, cell) = self.encoder(packed)  # [layers, batch, dim]
+        with _number_format(source.device):
+            _, (hidden, cell) = self.encoder(packed)  # [layers, batch, dim]
         empty = (source_lengths == 0)[:, None, None]
         return FixedVector(*(part.transpose(0, 1).masked_fill(empty, 0.0) for part in (hidden, cell)))
 
@@ -81,12 +85,20 @@ class Seq2Seq(TranslationModel):
         start = tuple(
             part.transpose(0, 1).contiguous() for part in state
         )  # [layers, rows, dim], as the kernel wants it
-        output, (hidden, cell) = self.decoder(embedded, start)
+        with _number_format(target.device):
+            output, (hidden, cell) = self.decoder(embedded, start)
         return self.dropout(output), FixedVector(hidden.transpose(0, 1), cell.transpose(0, 1))
 
     def project(self, features: Tensor) -> Tensor:
         """Logits [..., target_vocabulary]."""
         return self.embeddings.logits(features)
+
+
+def _number_format(device: torch.device) -> AbstractContextManager[object]:
+    """Context for an LSTM: in bfloat16 torch has one only for a CPU that has the arithmetic; others stay in float32."""
+    if device.type == "cpu" and torch.is_autocast_enabled("cpu") and not has_bf16(device):
+        return torch.autocast("cpu", enabled=False)
+    return nullcontext()
 
 
 def reverse_sentences(source: Tensor, source_lengths: Tensor) -> Tensor:

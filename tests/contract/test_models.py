@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from nmt.device import has_bf16
 from nmt.models import build, parameter_count
 from nmt.models.base import Step, TranslationModel
 from nmt.models.memory import FixedVector, MemoryTable, select_rows
@@ -392,7 +393,8 @@ def test_bf16_is_close_to_fp32(name: str, grad: bool) -> None:
     error = exact.square().mean().sqrt() * 0.1
     assert (parallel.float() - exact).abs().mean() < error
     assert (stepwise.float() - exact).abs().mean() < error
-    assert not torch.equal(parallel.float(), exact)
+    # A CPU without the arithmetic has no LSTM in bfloat16: that model then rounds in its output layer alone.
+    assert torch.equal(parallel.float(), exact) == (name.startswith("seq2seq") and not has_bf16(torch.device("cpu")))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
