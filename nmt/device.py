@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 Precision = Literal["fp32", "bf16"]
+SearchPrecision = Literal["fp32", "bf16", "int8"]
 
 
 def resolve_device(name: str) -> torch.device:
@@ -58,9 +59,22 @@ def resolve_precision(name: str, device: torch.device) -> Precision:
     raise ValueError(f"precision: expected auto, fp32 or bf16, found {name!r}")
 
 
-def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[object]:
-    """Context in which matrix products run in ``precision``; parameters stay float32."""
-    if precision == "fp32":
+def resolve_search_precision(name: str, device: torch.device) -> SearchPrecision:
+    """:func:`resolve_precision`, or int8 (see ``nmt/models/int8.py``): for translating, not for training.
+
+    Raises:
+        ValueError: an unknown name, or this device has no such arithmetic.
+    """
+    if name != "int8":
+        return resolve_precision(name, device)
+    if device.type != "cpu" or "onednn" not in torch.backends.quantized.supported_engines:
+        raise ValueError("precision: int8 needs --device cpu and a torch built with oneDNN; use bf16 instead")
+    return "int8"
+
+
+def autocast(device: torch.device, precision: SearchPrecision) -> AbstractContextManager[object]:
+    """Context in which matrix products run in ``precision``; parameters stay float32. int8 is the model's business."""
+    if precision != "bf16":
         return nullcontext()
     return torch.autocast(device.type, dtype=torch.bfloat16)
 

@@ -11,8 +11,9 @@ import torch
 
 from nmt.config import SearchConfig
 from nmt.data.batch import encode_source
-from nmt.device import Precision, autocast
+from nmt.device import SearchPrecision, autocast
 from nmt.models.base import TranslationModel
+from nmt.models.int8 import quantized
 from nmt.search import Hypothesis, search
 
 
@@ -41,8 +42,8 @@ class TorchEngine:
         precision: number format of matrix products; probabilities are float32 in any case.
     """
 
-    def __init__(self, models: Sequence[TranslationModel], device: torch.device, precision: Precision) -> None:
-        self.models = list(models)
+    def __init__(self, models: Sequence[TranslationModel], device: torch.device, precision: SearchPrecision) -> None:
+        self.models = [quantized(model) for model in models] if precision == "int8" else list(models)
         self.device = device
         self.precision = precision
 

@@ -18,7 +18,7 @@ from nmt import checkpoint
 from nmt.config import SearchConfig
 from nmt.data.corpus import is_blank
 from nmt.data.tokenizer import TokenizerPair
-from nmt.device import resolve_device, resolve_precision
+from nmt.device import resolve_device, resolve_search_precision
 from nmt.engine import Engine, Request, TorchEngine
 from nmt.search import Hypothesis, check
 
@@ -78,7 +78,7 @@ class Translator:
                     "trained on the same prepared data"
                 )
         models = [each.model for each in loaded]
-        return cls(TorchEngine(models, where, resolve_precision(precision, where)), loaded[0].tokenizers)
+        return cls(TorchEngine(models, where, resolve_search_precision(precision, where)), loaded[0].tokenizers)
 
     def translate(self, lines: Iterable[str], config: SearchConfig, n_best: int = 1) -> list[list[Translation]]:
         """The ``n_best`` or fewer translations of every line, best first, in the order of the input.

@@ -105,7 +105,7 @@ def scaled_dot_product(
         context [batch, heads, queries, head_dim], weights [batch, heads, queries, src_len] or None.
     """
     on_cpu, training = query.device.type == "cpu", torch.is_grad_enabled()
-    # On a CPU plain products beat torch's fused kernel at the few queries of one decoding step and, several times, in the
+    # On a CPU plain products beat torch's fused kernel at the few queries of one decoding step, and by far in the
     # backward pass in bfloat16.
     slow_kernel = on_cpu and (query.dtype == torch.bfloat16 if training else query.size(-2) <= FEW)
     if not (with_weights or slow_kernel):

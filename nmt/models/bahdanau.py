@@ -17,6 +17,8 @@ cuDNN, where the paper has tanh(W x + U (r * s)); dropout on embeddings, annotat
 model); optional weight tying; Xavier initialisation as an alternative to appendix B.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -115,6 +117,10 @@ class Bahdanau(TranslationModel):
     def project(self, features: Tensor) -> Tensor:
         """Logits [..., target_vocabulary]."""
         return self.embeddings.logits(features)
+
+    def projection(self, words: Tensor) -> Callable[[Tensor], Tensor]:
+        """Without computing what is not wanted."""
+        return self.embeddings.logits_of(words)
 
 
 def _fill_as_in_the_paper(name: str, matrix: Tensor, generator: torch.Generator) -> None:

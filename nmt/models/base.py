@@ -4,6 +4,7 @@ Axis 0 of every tensor is the row: a sentence while encoding and training, a hyp
 True = real token. Padding is on the right and holds :data:`nmt.tokens.PAD`.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -94,6 +95,14 @@ class TranslationModel(nn.Module):
     def project(self, features: Tensor) -> Tensor:
         """Logits over the target vocabulary, [..., vocabulary], for features [..., dim]."""
         raise NotImplementedError
+
+    def projection(self, words: Tensor) -> Callable[[Tensor], Tensor]:
+        """The output layer for some target subwords: ``projection(words)(x)`` is ``project(x)[..., words]``.
+
+        Args:
+            words: [words] int64.
+        """
+        return lambda features: self.project(features)[..., words]
 
     def forward(self, source: Tensor, source_lengths: Tensor, target_in: Tensor) -> Tensor:
         """Features [batch, tgt_len, dim] of a batch of pairs: ``decode(target_in, encode(source, source_lengths))``."""

@@ -1,10 +1,23 @@
 """Where ids become vectors and vectors become logits: three vocabulary-sized matrices, some of which may be one."""
 
+from collections.abc import Callable
+from typing import Protocol
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt.config import ConfigError, Tying
+
+
+class OutputLayer(Protocol):
+    """The output layer in another number format."""
+
+    def __call__(self, features: Tensor) -> Tensor:
+        """Logits [..., target_vocabulary] of features [..., output_dim]."""
+
+    def outputs(self, chosen: Tensor) -> "OutputLayer":
+        """The same for some target subwords, [chosen] int64."""
 
 
 class Embeddings(nn.Module):
@@ -47,6 +60,7 @@ class Embeddings(nn.Module):
         self.source_table = None if tying == "three-way" else table(source_vocabulary, dim)
         self.output_table = None if tying != "none" else table(target_vocabulary, output_dim)
         self.output_bias = nn.Parameter(torch.empty(target_vocabulary)) if output_bias else None
+        self.output: OutputLayer | None = None  # stands in for matrix and bias, if there is another form of them
 
     def source(self, ids: Tensor) -> Tensor:
         """Word vectors [..., dim] of source ids [...]."""
@@ -56,8 +70,20 @@ class Embeddings(nn.Module):
         """Word vectors [..., dim] of target ids [...]."""
         return F.embedding(ids, self.target_table)
 
+    @property
+    def output_matrix(self) -> nn.Parameter:
+        """[target_vocabulary, output_dim]."""
+        return self.target_table if self.output_table is None else self.output_table
+
     def logits(self, features: Tensor) -> Tensor:
         """[..., target_vocabulary] of features [..., output_dim]."""
-        return F.linear(
-            features, self.target_table if self.output_table is None else self.output_table, self.output_bias
-        )
+        if self.output is not None:
+            return self.output(features)
+        return F.linear(features, self.output_matrix, self.output_bias)
+
+    def logits_of(self, words: Tensor) -> Callable[[Tensor], Tensor]:
+        """The output layer for some target subwords [words] int64: a function of features [..., output_dim]."""
+        if self.output is not None:
+            return self.output.outputs(words)
+        matrix, bias = self.output_matrix[words], None if self.output_bias is None else self.output_bias[words]
+        return lambda features: F.linear(features, matrix, bias)

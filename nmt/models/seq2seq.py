@@ -8,6 +8,7 @@ Deviations from the paper: dropout (on the embeddings, between the layers, befor
 model), optional weight tying, the forget gate has two biases as in torch.
 """
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
@@ -92,6 +93,10 @@ class Seq2Seq(TranslationModel):
     def project(self, features: Tensor) -> Tensor:
         """Logits [..., target_vocabulary]."""
         return self.embeddings.logits(features)
+
+    def projection(self, words: Tensor) -> Callable[[Tensor], Tensor]:
+        """Without computing what is not wanted."""
+        return self.embeddings.logits_of(words)
 
 
 def _number_format(device: torch.device) -> AbstractContextManager[object]:

@@ -12,6 +12,7 @@ Dropout also acts inside the feed-forward network and, if asked for, on the atte
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Literal, NamedTuple, cast
 
 import torch
@@ -98,6 +99,10 @@ class Transformer(TranslationModel):
     def project(self, features: Tensor) -> Tensor:
         """Logits [..., target_vocabulary]."""
         return self.embeddings.logits(features)
+
+    def projection(self, words: Tensor) -> Callable[[Tensor], Tensor]:
+        """Without computing what is not wanted."""
+        return self.embeddings.logits_of(words)
 
     def _embed(self, embedded: Tensor, positions: "Positions", first: int) -> Tensor:
         """Scaled word vectors [rows, length, dim] with the positions from ``first`` on added (section 3.4)."""
