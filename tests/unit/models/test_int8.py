@@ -25,7 +25,7 @@ def test_a_linear_layer_is_the_product_of_its_roundings(bias: bool) -> None:
     expected = nn.functional.linear(levels.double(), weights.double()) * input_scales * weight_scales[:, 0]
     expected = expected if offset is None else expected + offset
     # An input that lies on the edge between two levels may fall either way: one level of one weight at most.
-    one_level = float((input_scales.max() * weight.abs().max()))
+    one_level = float(input_scales.max() * weight.abs().max())
     found = Int8Linear(weight, offset)(x)
     assert found.dtype == torch.float32
     assert (found - expected).abs().max() < one_level + 1e-5
