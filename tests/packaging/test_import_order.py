@@ -19,14 +19,14 @@ LAYERS = [
     {"checkpoint"},
     {"engine"},
     {"search"},
-    {"models", "data"},
+    {"models", "data", "lexicon"},
     {"device", "cli"},
     {"config"},
     {"parse"},
     {"tokens"},
 ]
 COMMANDS = {"train", "prepare", "translate", "score", "evaluate", "compare", "diagnose", "benchmark"}
-COMMANDS |= {"export", "average"}
+COMMANDS |= {"export", "average", "shortlist"}
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 FILES = sorted(PACKAGE.rglob("*.py"))
 

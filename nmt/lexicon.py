@@ -1,0 +1,157 @@
+"""Which target subwords a sentence may need: a shortlist, so that the output layer need not be computed whole.
+
+The lexicon is IBM Model 1 (Brown et al. 1993, section 4.1) over subwords: t(f | e) of each target subword f given a
+source subword e, learned from pairs by expectation maximisation; e = PAD stands for the empty word, from which a target
+subword may come that nothing in the source explains. A sentence's shortlist holds the best few f of each of its e, the
+target subwords that are most frequent overall, and the reserved ones (Jean et al. 2015, section 3.2).
+
+Probabilities are then over the shortlist alone. It depends on the sentence and not on those it is batched with.
+"""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from nmt.tokens import EOS, PAD
+
+RESERVED = 4  # PAD, UNK, BOS, EOS: always there, under their own ids
+FORMAT = "nmt shortlist 1"
+
+Pair = tuple[np.ndarray, np.ndarray]
+
+
+class Words(NamedTuple):
+    """The shortlists of a batch."""
+
+    ids: Tensor  # [words] int64, ascending: all target subwords that any of the sentences may need
+    barred: Tensor  # [batch, words] float32: 0 for those that the sentence may use, -inf for the others
+
+
+class Shortlist(NamedTuple):
+    """Candidates for every source subword."""
+
+    candidates: Tensor  # [source_vocabulary, per_word] int64, EOS where there are fewer
+    always: Tensor  # [frequent] int64, the reserved ones included
+    target_vocabulary: int
+    tokenizers: str  # their digest
+
+    def of(self, source: Tensor, prefixes: Iterable[Iterable[int]] = ()) -> Words:
+        """The shortlists of sentences.
+
+        Args:
+            source: [batch, src_len] int64.
+            prefixes: target subwords that the translation of each sentence must be allowed to use.
+        """
+        batch = source.size(0)
+        allowed = torch.zeros(batch, self.target_vocabulary, dtype=torch.bool, device=source.device)
+        allowed.scatter_(1, self.candidates.to(source.device)[source].flatten(1), True)
+        allowed[:, self.always.to(source.device)] = True
+        for row, prefix in enumerate(prefixes):
+            allowed[row, list(prefix)] = True
+        ids = allowed.any(dim=0).nonzero()[:, 0]
+        barred = torch.zeros(batch, ids.size(0), device=source.device)
+        return Words(ids, barred.masked_fill_(~allowed[:, ids], -torch.inf))
+
+    def save(self, path: Path) -> None:
+        """Write a safetensors file."""
+        facts = {"format": FORMAT, "tokenizers": self.tokenizers, "target_vocabulary": str(self.target_vocabulary)}
+        tensors = {"candidates": self.candidates, "always": self.always}
+        path.write_bytes(safetensors.torch.save(tensors, {"shortlist": json.dumps(facts)}))
+
+    @classmethod
+    def load(cls, path: Path, tokenizers: str) -> "Shortlist":
+        """Read what :meth:`save` wrote.
+
+        Args:
+            path: the file.
+            tokenizers: digest of the tokenizers it is to be used with.
+
+        Raises:
+            ValueError: no such file, a damaged one, or one for other tokenizers.
+        """
+        try:
+            with safetensors.safe_open(path, framework="pt") as file:
+                facts = json.loads((file.metadata() or {})["shortlist"])
+                tensors = {name: file.get_tensor(name) for name in ("candidates", "always")}
+            found = cls(tensors["candidates"], tensors["always"], int(facts["target_vocabulary"]), facts["tokenizers"])
+            if facts["format"] != FORMAT:
+                raise ValueError(f"format {facts['format']!r}, expected {FORMAT!r}")
+        except (OSError, safetensors.SafetensorError, KeyError, ValueError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise ValueError(f"{path}: no shortlist ({reason}); make one with python -m nmt.shortlist") from error
+        if found.tokenizers != tokenizers:
+            raise ValueError(f"{path}: made for other subwords than the model's; make one with python -m nmt.shortlist")
+        return found
+
+
+def build(
+    pairs: Iterable[Pair], sizes: tuple[int, int], tokenizers: str, per_word: int, frequent: int, iterations: int = 5
+) -> Shortlist:
+    """Learn the lexicon and keep the best of it.
+
+    Args:
+        pairs: subword ids of both sides; all of it is held in memory, some 40 bytes for each source subword x target
+            subword of a pair.
+        sizes: of the source and the target vocabulary.
+        tokenizers: their digest.
+        per_word: candidates for each source subword.
+        frequent: target subwords that every sentence may use.
+        iterations: of expectation maximisation.
+    """
+    source_vocabulary, target_vocabulary = sizes
+    cells, frequency = _cells(pairs, target_vocabulary)
+    probability = _learn(cells, source_vocabulary, target_vocabulary, iterations)
+    order = np.lexsort((cells.target, -probability, cells.source))  # by source; within, the most probable first
+    source, target = cells.source[order], cells.target[order]
+    begins = np.searchsorted(source, np.arange(source_vocabulary))
+    rank = np.arange(len(source)) - begins[source]
+    best = rank < per_word
+    candidates = np.full((source_vocabulary, per_word), EOS, dtype=np.int64)
+    candidates[source[best], rank[best]] = target[best]
+    common = np.argsort(-frequency, kind="stable")[:frequent]
+    always = np.union1d(np.arange(RESERVED), common[frequency[common] > 0])
+    always = np.union1d(always, candidates[PAD])  # those of the empty word
+    return Shortlist(torch.from_numpy(candidates), torch.from_numpy(always), target_vocabulary, tokenizers)
+
+
+class _Cells(NamedTuple):
+    """Every source subword x target subword of every pair, and which of them are the same two subwords."""
+
+    source: np.ndarray  # [links]
+    target: np.ndarray  # [links]
+    link: np.ndarray  # [cells], index into the two
+    position: np.ndarray  # [cells], the target position in the corpus that the cell belongs to
+
+
+def _cells(pairs: Iterable[Pair], target_vocabulary: int) -> tuple[_Cells, np.ndarray]:
+    keys, positions, first = [], [], 0
+    frequency = np.zeros(target_vocabulary, dtype=np.int64)
+    for source, target in pairs:
+        words = np.concatenate(([PAD], source)).astype(np.int64)
+        keys.append((words[None, :] * target_vocabulary + np.asarray(target, dtype=np.int64)[:, None]).ravel())
+        positions.append(np.repeat(np.arange(first, first + len(target)), len(words)))
+        first += len(target)
+        np.add.at(frequency, target, 1)
+    if not keys:
+        raise ValueError("no pairs to make a shortlist from")
+    links, link = np.unique(np.concatenate(keys), return_inverse=True)
+    cells = _Cells(links // target_vocabulary, links % target_vocabulary, link, np.concatenate(positions))
+    return cells, frequency
+
+
+def _learn(cells: _Cells, source_vocabulary: int, target_vocabulary: int, iterations: int) -> np.ndarray:
+    """t(f | e) of every link."""
+    probability = np.full(len(cells.source), 1 / target_vocabulary)
+    for _ in range(iterations):
+        share = probability[cells.link]
+        share /= np.bincount(cells.position, weights=share)[cells.position]  # which source subword explains it
+        counts = np.bincount(cells.link, weights=share, minlength=len(probability))
+        probability = counts / np.bincount(cells.source, weights=counts, minlength=source_vocabulary)[cells.source]
+    return probability
