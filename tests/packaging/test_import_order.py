@@ -19,6 +19,7 @@ LAYERS = [
     {"checkpoint"},
     {"engine"},
     {"search"},
+    {"constraints", "lengths", "sampling"},
     {"models", "data"},
     {"device", "cli"},
     {"config"},
