@@ -42,6 +42,10 @@ _BELONGS = "model_sha256"
 
 _ADDED: dict[str, Any] = {
     "init_from": None,
+    "search": {
+        "no_repeat_ngram": 0,
+        "forbid_unk": False,
+    },
     "training": {
         "reset_optimizer": False,
         "reset_schedule": False,

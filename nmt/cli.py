@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import yaml
 
-from nmt.config import CONFIG_DIR, SearchConfig, parse, to_tree
+from nmt.config import CONFIG_DIR, Sampling, SearchConfig, parse, to_tree
 
 USER_ERROR = 2
 
@@ -100,6 +100,18 @@ def add_search_arguments(parser: argparse.ArgumentParser) -> None:
     add("--max-length-a", type=float, metavar="A", help=f"{limit} {default('max_length_a')}")
     add("--max-length-b", type=int, metavar="B", help=f"{limit} {default('max_length_b')}")
     add(
+        "--no-repeat-ngram",
+        type=int,
+        metavar="N",
+        help=f"no N subwords in a row twice in a translation; 0: they may {default('no_repeat_ngram')}",
+    )
+    add(
+        "--forbid-unk",
+        action="store_true",
+        default=None,
+        help=f"never produce the unknown subword {default('forbid_unk')}",
+    )
+    add(
         "--batch-tokens",
         type=int,
         metavar="N",
@@ -128,6 +140,43 @@ def search_config(arguments: argparse.Namespace, stored: SearchConfig) -> Search
     tree = to_tree(default_search() or stored)
     given = {name: getattr(arguments, name) for name in tree if getattr(arguments, name) is not None}
     return parse(SearchConfig, tree | given, "search")
+
+
+def add_sampling_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of a command that can draw translations; :func:`sampling` reads them."""
+    group = parser.add_argument_group(
+        "sampling",
+        "--n-best translations of a line, drawn independently (two may be equal), in the order of drawing; each has\n"
+        "the score that the model gives it, whatever temperature and filters are. The same line in the same place of\n"
+        "the input gives the same samples, whatever is translated with it",
+    )
+    add = group.add_argument
+    add("--sample", action="store_true", help="draw instead of searching; lengths and what is forbidden hold as ever")
+    add("--temperature", type=float, metavar="T", help="draw from p^(1/T); towards 0 it is greedy search (default: 1)")
+    add("--top-k", type=int, metavar="K", help="... only among the K most probable subwords; 0: all (default: 0)")
+    add(
+        "--top-p",
+        type=float,
+        metavar="P",
+        help="... only among the fewest most probable subwords that have the probability P together (default: 1, all)",
+    )
+    add("--seed", type=int, metavar="S", help="another gives other samples (default: 1)")
+
+
+def sampling(arguments: argparse.Namespace) -> Sampling | None:
+    """The options of :func:`add_sampling_arguments`; None: search.
+
+    Raises:
+        ValueError: options that would do nothing.
+    """
+    usual = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": 1}
+    given = {name: getattr(arguments, name) for name in usual if getattr(arguments, name) is not None}
+    if arguments.sample and arguments.beam_size is not None:
+        raise ValueError("--beam-size: there is no beam with --sample; leave one of them out (--n-best says how many)")
+    if not arguments.sample and given:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise ValueError(f"{names}: without effect unless translations are drawn; add --sample or leave it out")
+    return parse(Sampling, usual | given, "sampling") if arguments.sample else None
 
 
 def add_device_arguments(parser: argparse.ArgumentParser) -> None:

@@ -261,7 +261,7 @@ class OptimConfig:
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """Beam search; the formulas stand in ``nmt/search.py``."""
+    """Beam search; the formulas stand in ``nmt/lengths.py``, what is barred in ``nmt/constraints.py``."""
 
     beam_size: int
     length_penalty: Literal["gnmt", "simple", "none"]
@@ -269,7 +269,20 @@ class SearchConfig:
     min_length: int
     max_length_a: float
     max_length_b: int
+    no_repeat_ngram: int
+    forbid_unk: bool
     batch_tokens: int
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Drawing translations instead of searching for the best; options of a command, with no group of their own. What
+    each does stands in ``nmt/sampling.py``."""
+
+    temperature: float
+    top_k: int
+    top_p: float
+    seed: int
 
 
 @dataclass(frozen=True)

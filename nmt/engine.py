@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 import torch
 
-from nmt.config import SearchConfig
+from nmt.config import Sampling, SearchConfig
 from nmt.data.batch import encode_source
 from nmt.device import SearchPrecision, autocast
 from nmt.models.base import TranslationModel
@@ -24,10 +24,13 @@ class Request(NamedTuple):
     config: SearchConfig
     n_best: int = 1
     with_attention: bool = False
+    prefixes: Sequence[Sequence[int]] | None = None  # target subword ids that each translation begins with
+    sampling: Sampling | None = None  # n_best samples instead of the n best
+    keys: Sequence[int] | None = None  # of the sentences, for sampling
 
 
 class Engine(Protocol):
-    """Answers requests in order: for each of its sentences 1 to ``n_best`` hypotheses, best first."""
+    """Answers requests in order: for each of its sentences what ``nmt.search.search`` promises."""
 
     def run(self, requests: Iterable[Request]) -> Iterator[list[list[Hypothesis]]]:
         """The hypotheses of every request; takes the next request when it can work on it."""
@@ -53,5 +56,13 @@ class TorchEngine:
             source, lengths = (tensor.to(self.device) for tensor in encode_source(request.sources))
             with autocast(self.device, self.precision):
                 yield search(
-                    self.models, source, lengths, request.config, request.n_best, with_attention=request.with_attention
+                    self.models,
+                    source,
+                    lengths,
+                    request.config,
+                    request.n_best,
+                    with_attention=request.with_attention,
+                    prefixes=request.prefixes,
+                    sampling=request.sampling,
+                    keys=request.keys,
                 )

@@ -1,17 +1,13 @@
 """The one beam search: models and source ids in, hypotheses out, no text.
 
-Greedy search is beam size 1, an ensemble is a list of models, and the three architectures share every line: the search
-knows ``encode``, ``init_state``, ``step`` and ``project``, and moves rows with ``select_rows`` alone.
+Greedy search is beam size 1, sampling is greedy search with another picker of the next token, an ensemble is a list of
+models, and the three architectures share every line: the search knows ``encode``, ``init_state``, ``step`` and
+``project``, and moves rows with ``select_rows`` alone. What a translation must begin with and may not contain stands in
+``nmt/constraints.py``, how a token is drawn in ``nmt/sampling.py``.
 
-A hypothesis y of |y| subwords, **EOS counted**, has the score log p(y | source) / penalty(|y|) with
-
-    gnmt    penalty(n) = ((5 + n) / 6)^alpha      (Wu et al. 2016, equation 14)
-    simple  penalty(n) = n^alpha
-    none    penalty(n) = 1
-
-and p(y | source) of an ensemble is built from the mean of the models' next-token probabilities. PAD and BOS are never
-produced (their probability stays in the normalisation, so that a score is exactly the one that teacher forcing gives),
-EOS not before ``min_length`` subwords.
+A hypothesis y of |y| subwords, **EOS counted**, has the score log p(y | source) / penalty(|y|), the penalty as in
+``nmt/lengths.py``; log p(y | source) is exactly what teacher forcing gives, with an ensemble the mean of what it gives
+for each model (``nmt/models/ensemble.py``).
 
 Every step ranks the 2 x beam best continuations of a sentence. Those that end in EOS and are among the best ``beam``
 of them are finished; the best ``beam`` of the others stay alive, so that a finished hypothesis takes nobody's place.
@@ -20,26 +16,33 @@ probability only falls, so the best live one is bounded by its present log proba
 it can still reach. The result is therefore the one that searching on to the length limit would give. With beam size 1
 there is no alternative to keep: the sentence ends with its first EOS, which is greedy search.
 
-The limit is ``max_length_a * source length + max_length_b`` subwords (rounded down, EOS counted on both sides, at
-least ``min_length`` + 1). What is still alive there is cut; cut hypotheses are returned, ``finished=False``, only if
-the sentence has no finished one.
+The limit is ``max_length_a * source length + max_length_b`` subwords (rounded down, EOS counted on both sides), or
+``min_length`` + 1, or the sentence's prefix + 1, whichever is most: there is always room for EOS. ``min_length`` counts
+the prefix. What is still alive at the limit is cut; cut hypotheses are returned, ``finished=False``, only if the
+sentence has no finished one.
+
+Samples are independent of each other: a sentence's ``n_best`` of them may be equal, stand in the order of drawing, and
+are searched as so many sentences with a beam of 1. Temperature and filters decide what is drawn, not what it scores:
+score and log probability are those of the model as it is.
 """
 
+import dataclasses
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from nmt.config import SearchConfig
+from nmt.config import Sampling, SearchConfig
+from nmt.constraints import Constraints, check_prefixes
+from nmt.lengths import length_limit, length_penalty
 from nmt.models.base import State, TranslationModel
+from nmt.models.ensemble import eval_mode, log_probabilities
 from nmt.models.memory import Memory, select_rows
+from nmt.sampling import Sampler, check_sampling
 from nmt.tokens import BOS, EOS, PAD
-
-Length = TypeVar("Length", float, Tensor)
 
 
 class Hypothesis(NamedTuple):
@@ -85,20 +88,7 @@ class _Frontier(NamedTuple):
     finished: _Finished
 
 
-def length_penalty(length: Length, config: SearchConfig) -> Length:
-    """The divisor of the log probability of a hypothesis of ``length`` subwords, EOS counted (see the module)."""
-    base = {"gnmt": (5 + length) / 6, "simple": length, "none": length**0}[config.length_penalty]
-    penalty: Length = base**config.alpha
-    return penalty
-
-
-def length_limit(source_lengths: Tensor, config: SearchConfig) -> Tensor:
-    """Most subwords (EOS counted) that translations of sources of these lengths (EOS counted) may have, int64."""
-    limit = (config.max_length_a * source_lengths.double() + config.max_length_b).long()
-    return limit.clamp(min=config.min_length + 1)
-
-
-def check(config: SearchConfig, n_best: int = 1) -> None:
+def check(config: SearchConfig, n_best: int = 1, sampling: Sampling | None = None) -> None:
     """Refuse options that make no sense.
 
     Raises:
@@ -108,12 +98,14 @@ def check(config: SearchConfig, n_best: int = 1) -> None:
         raise ValueError(f"beam size (--beam-size, search.beam_size): expected 1 or more, found {config.beam_size}")
     if n_best < 1:
         raise ValueError(f"n-best (--n-best): expected 1 or more, found {n_best}")
-    if n_best > config.beam_size:
+    if sampling is not None:
+        check_sampling(sampling)
+    elif n_best > config.beam_size:
         raise ValueError(
             f"n-best (--n-best): {n_best} translations need a beam of as many, found {config.beam_size}; "
             "raise --beam-size"
         )
-    for name in ("min_length", "max_length_a", "max_length_b"):
+    for name in ("min_length", "max_length_a", "max_length_b", "no_repeat_ngram"):
         value = getattr(config, name)
         if not 0 <= value < math.inf:
             raise ValueError(f"{name} (--{name.replace('_', '-')}, search.{name}): expected 0 or more, found {value}")
@@ -132,6 +124,9 @@ def search(
     config: SearchConfig,
     n_best: int = 1,
     with_attention: bool = False,
+    prefixes: Sequence[Sequence[int]] | None = None,
+    sampling: Sampling | None = None,
+    keys: Sequence[int] | None = None,
 ) -> list[list[Hypothesis]]:
     """Translate one batch of sentences.
 
@@ -139,35 +134,75 @@ def search(
         models: one, or an ensemble over one target vocabulary; they are put into eval mode meanwhile.
         source: [batch, src_len] int64, as ``encode`` takes it, on the models' device.
         source_lengths: [batch] int64.
-        config: beam size, length penalty, limits (``batch_tokens`` is the caller's business).
+        config: beam size, length penalty, limits, constraints (``batch_tokens`` is the caller's business).
         n_best: entries wanted for each sentence.
         with_attention: also read off the weights of the returned hypotheses, by running the model over each once more.
+        prefixes: target subwords that each sentence's translation begins with; empty is free.
+        sampling: draw ``n_best`` translations of each sentence instead of searching; the beam size has no part in it.
+        keys: for sampling, an int of 0 or more for each sentence: with equal key, sentence and seed go equal samples.
 
     Returns:
-        For each sentence, in order, 1 to ``n_best`` hypotheses, best first, no two with equal tokens.
+        For each sentence, in order, 1 to ``n_best`` hypotheses, best first, no two with equal tokens; or ``n_best``
+        samples in the order of drawing.
 
     Raises:
-        ValueError: an option out of range, vocabularies of different sizes, attention of an ensemble or of a model that
-            has none, a model whose output is not a number.
+        ValueError: an option out of range, a prefix that no translation can have, sampling without keys, vocabularies
+            of different sizes, attention of an ensemble or of a model that has none, a model whose output is not a
+            number, constraints that leave nothing.
     """
-    check(config, n_best)
+    check(config, n_best, sampling)
     if not models:
         raise ValueError("search needs at least one model")
     if with_attention and len(models) > 1:
         raise ValueError("attention weights are those of one model; an ensemble of several has none of its own")
-    if source.size(0) == 0:
+    batch = source.size(0)
+    if prefixes is not None:
+        check_prefixes(prefixes, batch)
+    if sampling is not None and (keys is None or len(keys) != batch or any(key < 0 for key in keys)):
+        raise ValueError(f"keys: sampling needs an int of 0 or more for each of {batch} sentences, found {keys}")
+    if batch == 0:
         return []
-    with torch.inference_mode(), _eval_mode(models):
+    with torch.inference_mode(), eval_mode(models):
         memories = [model.encode(source, source_lengths) for model in models]
-        results = _search(models, memories, length_limit(source_lengths, config), config, n_best)
+        limit = length_limit(source_lengths, config)
+        if sampling is None or keys is None:
+            results = _search(models, memories, limit, config, n_best, prefixes)
+        else:
+            results = _sample(models, memories, limit, config, n_best, prefixes, Sampler(sampling, keys, n_best))
         if with_attention:
             results = _attach_attention(models[0], memories[0], source_lengths, results)
     return results
 
 
-def _search(
-    models: Sequence[TranslationModel], memories: list[Memory], limit: Tensor, config: SearchConfig, n_best: int
+def _sample(
+    models: Sequence[TranslationModel],
+    memories: list[Memory],
+    limit: Tensor,
+    config: SearchConfig,
+    samples: int,
+    prefixes: Sequence[Sequence[int]] | None,
+    sampler: Sampler,
 ) -> list[list[Hypothesis]]:
+    """As a search of every sentence ``samples`` times with a beam of 1."""
+    rows = torch.arange(limit.size(0), device=limit.device).repeat_interleave(samples)
+    memories = [select_rows(memory, rows) for memory in memories]
+    prefixes = None if prefixes is None else [prefix for prefix in prefixes for _ in range(samples)]
+    single = dataclasses.replace(config, beam_size=1)
+    drawn = [sample for [sample] in _search(models, memories, limit[rows], single, 1, prefixes, sampler)]
+    return [drawn[start : start + samples] for start in range(0, len(drawn), samples)]
+
+
+def _search(
+    models: Sequence[TranslationModel],
+    memories: list[Memory],
+    limit: Tensor,
+    config: SearchConfig,
+    n_best: int,
+    prefixes: Sequence[Sequence[int]] | None,
+    sampler: Sampler | None = None,
+) -> list[list[Hypothesis]]:
+    constraints = Constraints(config, prefixes, limit.device)
+    limit = constraints.raise_limit(limit)
     frontier = _start(limit, n_best)
     lengths = torch.arange(int(limit.max()) + 2, dtype=torch.float64, device=limit.device)
     penalties = length_penalty(lengths, config).float()  # [length], one table so that bounds and scores agree exactly
@@ -179,7 +214,11 @@ def _search(
         length += 1
         log_probs, states = _step(models, previous, states, memories)  # [rows, vocabulary]
         beams = frontier.live.tokens.size(1)
-        candidates = _best_continuations(frontier.live, log_probs, config, may_end=length > config.min_length)
+        constraints.apply(log_probs, frontier.live.tokens, frontier.sentence)
+        if sampler is None:
+            candidates = _best_continuations(frontier.live, log_probs, config.beam_size)
+        else:
+            candidates = _drawn(frontier.live, log_probs, sampler.pick(log_probs, frontier.sentence))
         finished = _finish(frontier, candidates, penalties[length], config.beam_size)
         live, parents = _grow(frontier.live, candidates, config.beam_size)
         frontier = frontier._replace(live=live, finished=finished)
@@ -213,38 +252,28 @@ def _start(limit: Tensor, n_best: int) -> _Frontier:
 def _step(
     models: Sequence[TranslationModel], previous: Tensor, states: list[State], memories: list[Memory]
 ) -> tuple[Tensor, list[State]]:
-    """Advance all models by one token: float32 log of the mean next-token probability [rows, vocabulary], states."""
+    """Advance all models by one token: float32 log probabilities [rows, vocabulary], states."""
     steps = [model.step(previous, state, memory) for model, state, memory in zip(models, states, memories, strict=True)]
-    parts = [
-        torch.log_softmax(model.project(step.features), dim=-1, dtype=torch.float32)
-        for model, step in zip(models, steps, strict=True)
-    ]
-    sizes = [part.size(-1) for part in parts]
-    if len(set(sizes)) > 1:
-        raise ValueError(f"an ensemble needs one target vocabulary; its models have vocabularies of {sizes} entries")
-    log_probs = parts[0] if len(parts) == 1 else torch.stack(parts).logsumexp(dim=0) - math.log(len(parts))
+    log_probs = log_probabilities(models, [step.features for step in steps])
     return log_probs, [step.state for step in steps]
 
 
-def _best_continuations(live: _Live, log_probs: Tensor, config: SearchConfig, may_end: bool) -> _Candidates:
+def _best_continuations(live: _Live, log_probs: Tensor, beam_size: int) -> _Candidates:
     """The best 2 x beam continuations of every sentence. Equal log probabilities go by parent, then by token id.
 
     Args:
         live: ``beams`` hypotheses for each sentence.
         log_probs: [sentences * beams, vocabulary] of the next token; changed in place.
-        config: gives the beam size.
-        may_end: whether EOS is allowed.
+        beam_size: hypotheses to be kept for each sentence.
     """
     sentences, beams = live.log_probability.shape
     vocabulary = log_probs.size(1)
-    for token in (PAD, BOS) if may_end else (PAD, BOS, EOS):
-        log_probs[:, token] = -torch.inf
     log_probs += live.log_probability.flatten()[:, None]
     joint = log_probs.view(sentences, beams * vocabulary)
-    if config.beam_size == 1:  # the runner-up is of no use; max is faster, and settles ties by position
+    if beam_size == 1:  # the runner-up is of no use; max is faster, and settles ties by position
         best, places = joint.max(dim=1, keepdim=True)  # [sentences, 1]
         return _Candidates(best, torch.zeros_like(places), places)
-    wanted = 2 * config.beam_size
+    wanted = 2 * beam_size
     places, _ = joint.topk(min(wanted, joint.size(1)), dim=1, sorted=False).indices.sort(dim=1)
     scores, order = joint.gather(1, places).sort(dim=1, descending=True, stable=True)
     places = places.gather(1, order)  # [sentences, candidates]
@@ -252,6 +281,12 @@ def _best_continuations(live: _Live, log_probs: Tensor, config: SearchConfig, ma
     if missing > 0:  # the first step over a tiny vocabulary: more places than continuations
         scores, places = functional.pad(scores, (0, missing), value=-torch.inf), functional.pad(places, (0, missing))
     return _Candidates(scores, places // vocabulary, places % vocabulary)
+
+
+def _drawn(live: _Live, log_probs: Tensor, tokens: Tensor) -> _Candidates:
+    """The one continuation of every sample, by the token that was drawn for it, [sentences]."""
+    log_probability = live.log_probability + log_probs.gather(1, tokens[:, None])  # [sentences, 1]
+    return _Candidates(log_probability, torch.zeros_like(tokens[:, None]), tokens[:, None])
 
 
 def _finish(frontier: _Frontier, candidates: _Candidates, penalty: Tensor, beam_size: int) -> _Finished:
@@ -333,7 +368,10 @@ def _collect(stopped: _Frontier, penalty: float, results: list[list[Hypothesis]]
         ]
         results[sentence] = ended or cut[:n_best]
         if not results[sentence]:
-            raise ValueError("the model gives no translation a probability: its parameters are not finite numbers")
+            raise ValueError(
+                "no translation has a probability: the models' parameters are not finite numbers, or min_length, "
+                "no_repeat_ngram, forbid_unk and the prefix together leave no subword to go on with"
+            )
 
 
 def _attach_attention(
@@ -354,16 +392,3 @@ def _attach_attention(
             size = len(hypothesis.tokens) + int(hypothesis.finished)
             with_weights[row].append(hypothesis._replace(attention=own[:size, ..., : sources[row]].clone()))
     return with_weights
-
-
-@contextmanager
-def _eval_mode(models: Sequence[TranslationModel]) -> Iterator[None]:
-    """Dropout off, and every module back in its own mode afterwards."""
-    modes = [(module, module.training) for model in models for module in model.modules()]
-    for model in models:
-        model.eval()
-    try:
-        yield
-    finally:
-        for module, mode in modes:
-            module.training = mode

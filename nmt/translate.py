@@ -6,7 +6,8 @@
 Text is UTF-8 whatever the locale; only \\n ends a line; a blank line gives a blank line. Translations go to stdout, and
 nothing else; a summary goes to stderr.
 
---output-format text: the translation. With --n-best above 1, a line for each of its entries, best first:
+--output-format text: the translation. With --n-best above 1, a line for each of its entries, best first (samples: in
+    the order of drawing):
     INPUT LINE, FROM 0 ||| TRANSLATION ||| SCORE
 --output-format json: an object for each input line, {"source": ..., "translations": [{"text", "score",
     "log_probability", "tokens" (subwords), "length" (|y|), "finished" (false: cut at the length limit)}, ...]}
@@ -25,7 +26,15 @@ from typing import TextIO
 import torch
 
 from nmt.checkpoint import load_config, resolve
-from nmt.cli import CommandParser, add_device_arguments, add_search_arguments, run, search_config
+from nmt.cli import (
+    CommandParser,
+    add_device_arguments,
+    add_sampling_arguments,
+    add_search_arguments,
+    run,
+    sampling,
+    search_config,
+)
 from nmt.data.corpus import decode_lines, read_lines
 from nmt.search import check
 from nmt.translator import Translation, Translator
@@ -53,7 +62,13 @@ def parser() -> CommandParser:
         help="where to write; appears under this name when it is complete (default: stdout)",
     )
     add("--output-format", choices=["text", "json"], default="text", help="see above (default: %(default)s)")
-    add("--n-best", type=int, default=1, metavar="N", help="at most the beam size (default: %(default)s)")
+    add(
+        "--n-best",
+        type=int,
+        default=1,
+        metavar="N",
+        help="at most the beam size, but with --sample (default: %(default)s)",
+    )
     add(
         "--buffer-size",
         type=int,
@@ -62,6 +77,7 @@ def parser() -> CommandParser:
         help="read, sorted by length and answered at a time; 1 answers each line as it comes (default: %(default)s)",
     )
     add_search_arguments(parser)
+    add_sampling_arguments(parser)
     add_device_arguments(parser)
     add("--threads", type=int, metavar="N", help="CPU threads (default: torch's choice)")
     return parser
@@ -70,7 +86,8 @@ def parser() -> CommandParser:
 def main() -> None:
     arguments = parser().parse_args()
     config = search_config(arguments, load_config(resolve(arguments.checkpoint[0])).search)
-    check(config, arguments.n_best)  # before a model is loaded
+    drawing = sampling(arguments)
+    check(config, arguments.n_best, drawing)  # before a model is loaded
     if arguments.threads is not None:
         if arguments.threads < 1:
             raise ValueError(f"threads (--threads): expected 1 or more, found {arguments.threads}")
@@ -80,7 +97,7 @@ def main() -> None:
     as_lines = json_lines if arguments.output_format == "json" else n_best_lines if arguments.n_best > 1 else text_lines
     summary = Summary()
     with whole_file(arguments.output) as output:
-        answers = translator.stream(lines, config, arguments.buffer_size, arguments.n_best)
+        answers = translator.stream(lines, config, arguments.buffer_size, arguments.n_best, drawing)
         for number, (source, translations) in enumerate(summary.count(answers)):
             output.writelines(as_lines(number, source, translations))
             if number % arguments.buffer_size == arguments.buffer_size - 1:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nmt import checkpoint
-from nmt.config import SearchConfig
+from nmt.config import Sampling, SearchConfig
 from nmt.data.corpus import is_blank
 from nmt.data.tokenizer import TokenizerPair
 from nmt.device import resolve_device, resolve_search_precision
@@ -80,27 +80,56 @@ class Translator:
         models = [each.model for each in loaded]
         return cls(TorchEngine(models, where, resolve_search_precision(precision, where)), loaded[0].tokenizers)
 
-    def translate(self, lines: Iterable[str], config: SearchConfig, n_best: int = 1) -> list[list[Translation]]:
+    def translate(
+        self,
+        lines: Iterable[str],
+        config: SearchConfig,
+        n_best: int = 1,
+        sampling: Sampling | None = None,
+        first_number: int = 0,
+    ) -> list[list[Translation]]:
         """The ``n_best`` or fewer translations of every line, best first, in the order of the input.
 
+        Args:
+            lines: one sentence each.
+            config: search options.
+            n_best: wanted for each line.
+            sampling: draw ``n_best`` translations of each line instead, in the order of drawing.
+            first_number: of the first line; samples go with a line's number and text.
+
         Raises:
-            ValueError: a search option out of range.
+            ValueError: an option out of range.
         """
-        check(config, n_best)
+        check(config, n_best, sampling)
         sources = list(lines)
         results: list[list[Translation]] = [[BLANK] for _ in sources]
         spoken = [place for place, line in enumerate(sources) if not is_blank(line)]
         encoded = self.tokenizers.source.encode_batch([sources[place] for place in spoken])
         rows = {place: ids for place, ids in zip(spoken, encoded, strict=True) if ids}
-        batches = list(batches_by_length(rows, config.batch_tokens // config.beam_size))
-        requests = (Request([rows[place] for place in batch], config, n_best) for batch in batches)
+        hypotheses_each = config.beam_size if sampling is None else n_best
+        batches = list(batches_by_length(rows, config.batch_tokens // hypotheses_each))
+        requests = (
+            Request(
+                [rows[place] for place in batch],
+                config,
+                n_best,
+                sampling=sampling,
+                keys=None if sampling is None else [first_number + place for place in batch],
+            )
+            for batch in batches
+        )
         for batch, found in zip(batches, self.engine.run(requests), strict=True):
             for place, hypotheses in zip(batch, found, strict=True):
                 results[place] = [self._decode(hypothesis) for hypothesis in hypotheses]
         return results
 
     def stream(
-        self, lines: Iterable[str], config: SearchConfig, buffer_size: int, n_best: int = 1
+        self,
+        lines: Iterable[str],
+        config: SearchConfig,
+        buffer_size: int,
+        n_best: int = 1,
+        sampling: Sampling | None = None,
     ) -> Iterator[tuple[str, list[Translation]]]:
         """Every line with its translations, in order, read and translated ``buffer_size`` lines at a time.
 
@@ -110,8 +139,10 @@ class Translator:
         if buffer_size < 1:
             raise ValueError(f"buffer size (--buffer-size): expected 1 or more lines, found {buffer_size}")
         remaining = iter(lines)
+        number = 0
         while buffer := list(islice(remaining, buffer_size)):
-            yield from zip(buffer, self.translate(buffer, config, n_best), strict=True)
+            yield from zip(buffer, self.translate(buffer, config, n_best, sampling, number), strict=True)
+            number += len(buffer)
 
     def _decode(self, hypothesis: Hypothesis) -> Translation:
         target, ids = self.tokenizers.target, hypothesis.tokens

@@ -3,14 +3,17 @@
 import dataclasses
 import itertools
 import math
+import statistics
 from collections.abc import Sequence
 
 import torch
 
-from nmt.config import SearchConfig
+from nmt.config import Sampling, SearchConfig
 from nmt.data.batch import encode_source
 from nmt.models.base import TranslationModel
-from nmt.tokens import BOS, EOS, PAD
+from nmt.tokens import BOS, EOS, PAD, UNK
+
+Models = TranslationModel | Sequence[TranslationModel]
 
 
 def options(**changes: object) -> SearchConfig:
@@ -21,6 +24,8 @@ def options(**changes: object) -> SearchConfig:
         min_length=0,
         max_length_a=0.0,
         max_length_b=7,
+        no_repeat_ngram=0,
+        forbid_unk=False,
         batch_tokens=4096,
     )
     return dataclasses.replace(start, **changes)
@@ -34,8 +39,11 @@ def penalty(length: int, config: SearchConfig) -> float:
     return base**config.alpha
 
 
-def log_probability(model: TranslationModel, source: Sequence[int], tokens: Sequence[int], finished: bool) -> float:
-    """By teacher forcing through the public interface of a model."""
+def log_probability(models: Models, source: Sequence[int], tokens: Sequence[int], finished: bool) -> float:
+    """By teacher forcing through the public interface of a model; of an ensemble the mean."""
+    if not isinstance(models, TranslationModel):
+        return statistics.fmean(log_probability(model, source, tokens, finished) for model in models)
+    model = models
     rows, lengths = encode_source([source])
     features = model(rows, lengths, torch.tensor([[BOS, *tokens]]))
     log_probs = model.project(features)[0].double().log_softmax(dim=-1)  # [tgt_len, vocabulary]
@@ -43,19 +51,34 @@ def log_probability(model: TranslationModel, source: Sequence[int], tokens: Sequ
     return sum(log_probs[place, token].item() for place, token in enumerate(target))
 
 
+def may_follow(token: int, tokens: tuple[int, ...], config: SearchConfig, begin: Sequence[int]) -> bool:
+    """Whether a hypothesis that has ``tokens`` may go on with ``token``, if it must begin with ``begin``."""
+    if len(tokens) < len(begin):
+        return token == begin[len(tokens)]
+    if token == EOS:
+        return len(tokens) >= config.min_length
+    if token in (PAD, BOS) or (token == UNK and config.forbid_unk):
+        return False
+    n, grown = config.no_repeat_ngram, (*tokens, token)
+    grams = [grown[start : start + n] for start in range(len(grown) - n + 1)]
+    return n == 0 or len(grown) < n or grams[-1] not in grams[:-1]
+
+
 def plain_beam_search(
-    model: TranslationModel, source: Sequence[int], config: SearchConfig
+    models: Models, source: Sequence[int], config: SearchConfig, begin: Sequence[int] = ()
 ) -> list[tuple[tuple[int, ...], float, bool]]:
-    """What the module docstring of ``nmt.search`` says, for one sentence, to the limit: (tokens, score, finished)."""
+    """What the module docstring of ``nmt.search`` says, for one sentence, to the limit: (tokens, score, finished).
+
+    ``begin`` is what the translation must begin with. Nothing comes back if nothing has a probability."""
     source = [*source, EOS]
-    limit = max(int(config.max_length_a * len(source) + config.max_length_b), config.min_length + 1)
+    limit = max(int(config.max_length_a * len(source) + config.max_length_b), config.min_length + 1, len(begin) + 1)
     live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
     finished: list[tuple[float, tuple[int, ...]]] = []
     for length in range(1, limit + 1):
         grown = []
         for total, prefix in live:
-            for token, value in enumerate(next_log_probabilities(model, source, prefix)):
-                if token not in (PAD, BOS) and value > -math.inf and (token != EOS or length > config.min_length):
+            for token, value in enumerate(next_log_probabilities(models, source, prefix)):
+                if value > -math.inf and may_follow(token, prefix, config, begin):
                     grown.append((total + value, (*prefix, token)))
         grown.sort(key=lambda item: -item[0])
         ending = [item for item in grown[: config.beam_size] if item[1][-1] == EOS]
@@ -68,8 +91,12 @@ def plain_beam_search(
     return [(tokens, score, True) for score, tokens in finished] or cut
 
 
-def next_log_probabilities(model: TranslationModel, source: Sequence[int], prefix: Sequence[int]) -> list[float]:
+def next_log_probabilities(models: Models, source: Sequence[int], prefix: Sequence[int]) -> list[float]:
     """log p(. | prefix, source) by stepping one row along the prefix; ``source`` ends in EOS."""
+    if not isinstance(models, TranslationModel):
+        each = [next_log_probabilities(model, source, prefix) for model in models]
+        return [sum(values) / len(models) for values in zip(*each, strict=True)]
+    model = models
     memory = model.encode(torch.tensor([list(source)]), torch.tensor([len(source)]))
     state = model.init_state(memory)
     for token in (BOS, *prefix):
@@ -88,6 +115,22 @@ def greedy(model: TranslationModel, source: Sequence[int], limit: int) -> tuple[
             return tokens, True
         tokens.append(token)
     return tokens, False
+
+
+def drawn_from(log_probs: Sequence[float], sampling: Sampling) -> list[float]:
+    """The probabilities with which tokens are drawn, from those of the next one."""
+    weights = [math.exp(value / sampling.temperature) for value in log_probs]
+    ranked = sorted(range(len(weights)), key=lambda token: -weights[token])
+    if sampling.top_k:
+        ranked = ranked[: sampling.top_k]
+    total = sum(weights[token] for token in ranked)
+    kept: list[int] = []
+    for token in ranked:
+        if sampling.top_p < 1 and sum(weights[other] for other in kept) >= sampling.top_p * total:
+            break
+        kept.append(token)
+    total = sum(weights[token] for token in kept)
+    return [weights[token] / total if token in kept else 0.0 for token in range(len(weights))]
 
 
 def every_sequence(vocabulary: int, longest: int) -> list[tuple[int, ...]]:

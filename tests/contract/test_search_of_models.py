@@ -7,12 +7,12 @@ import pytest
 import torch
 import yaml
 
-from nmt.config import CONFIG_DIR, BahdanauConfig, Seq2SeqConfig, TransformerConfig, parse
+from nmt.config import CONFIG_DIR, BahdanauConfig, Sampling, Seq2SeqConfig, TransformerConfig, parse
 from nmt.data.batch import encode_source
 from nmt.models import build
 from nmt.models.base import TranslationModel
 from nmt.search import Hypothesis, search
-from nmt.tokens import BOS, EOS
+from nmt.tokens import BOS, EOS, UNK
 from tests.oracles import greedy, log_probability, options, plain_beam_search
 
 VOCABULARY = 23
@@ -101,6 +101,68 @@ def test_output_does_not_depend_on_batch_size_or_order(name, beam_size):
     assert [h.tokens for h in backwards] == [h.tokens for h in alone[::-1]]
 
 
+EVERYTHING = {"min_length": 3, "max_length_b": 7, "no_repeat_ngram": 2, "forbid_unk": True}
+PREFIXES = [[4, 5], [], [7, 8, 7, 8, 7, 8], [UNK], [22, 21, 20]]
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_every_option_at_once(name, beam_size):
+    model, rows = make(name), sources(5)
+    config = options(beam_size=beam_size, **EVERYTHING)
+    found = run(model, rows, config, n_best=beam_size, prefixes=PREFIXES)
+    model.eval()
+    for row, prefix, hypotheses in zip(rows, PREFIXES, found, strict=True):
+        expected = plain_beam_search(model, row, config, prefix)[:beam_size]
+        assert [(tuple(h.tokens), h.finished) for h in hypotheses] == [(tokens, end) for tokens, _, end in expected]
+        for hypothesis in hypotheses:
+            forced = log_probability(model, row, hypothesis.tokens, hypothesis.finished)
+            assert hypothesis.log_probability == pytest.approx(forced, abs=1e-4)
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+@pytest.mark.parametrize("names", [[name] * 2 for name in MODELS] + [list(MODELS)], ids="-".join)
+def test_an_ensemble_of_any_architectures(names, beam_size):
+    models, rows = [make(name, seed) for seed, name in enumerate(names)], sources(4)
+    config = options(beam_size=beam_size, max_length_b=5)
+    found = search(models, *encode_source(rows), config, n_best=beam_size)
+    for model in models:
+        model.eval()
+    for row, hypotheses in zip(rows, found, strict=True):
+        expected = plain_beam_search(models, row, config)[:beam_size]
+        assert [(tuple(h.tokens), h.finished) for h in hypotheses] == [(tokens, end) for tokens, _, end in expected]
+        for hypothesis in hypotheses:
+            forced = log_probability(models, row, hypothesis.tokens, hypothesis.finished)
+            assert hypothesis.log_probability == pytest.approx(forced, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_an_ensemble_of_a_model_with_itself_is_the_model_to_the_last_bit(name, beam_size):
+    model, rows = make(name), sources(9)
+    config = options(beam_size=beam_size, max_length_b=9)
+    alone = run(model, rows, config, n_best=beam_size)
+    assert search([model, model], *encode_source(rows), config, n_best=beam_size) == alone
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_samples_are_the_same_in_any_batch_and_score_as_they_are(name):
+    model, rows = make(name), sources(30)
+    config, sampling = options(max_length_b=10), Sampling(temperature=1.2, top_k=12, top_p=0.95, seed=3)
+    alone = [run(model, [row], config, 3, sampling=sampling, keys=[key])[0] for key, row in enumerate(rows)]
+    for size in (7, 30):
+        places = [range(start, min(start + size, 30)) for start in range(0, 30, size)]
+        batches = [run(model, [rows[p] for p in batch], config, 3, sampling=sampling, keys=batch) for batch in places]
+        together = [samples for batch in batches for samples in batch]
+        assert [[s.tokens for s in samples] for samples in together] == [[s.tokens for s in found] for found in alone]
+    model.eval()
+    for row, samples in zip(rows, alone, strict=True):
+        for sample in samples:
+            forced = log_probability(model, row, sample.tokens, sample.finished)
+            assert sample.log_probability == pytest.approx(forced, abs=1e-4)
+    assert len({tuple(sample.tokens) for samples in alone for sample in samples}) > 60
+
+
 @pytest.mark.parametrize("name", ATTENDING)
 def test_attention_is_that_of_forced_decoding(name):
     model, rows = make(name), sources(6)
@@ -144,6 +206,29 @@ def test_bfloat16_scores_are_near(name):
         for row, [hypothesis] in zip(rows, found, strict=True)
     ]
     assert 0 < statistics.median(errors) < 0.3
+
+
+@pytest.mark.parametrize("name", ATTENDING)
+@pytest.mark.parametrize("copies", [1, 2])
+def test_scores_are_summed_in_float32_whatever_the_model_multiplies_in(name, copies):
+    """The logits are rounded to bfloat16; what is made of them is not: seen on those that the model really gave."""
+    model, [row] = make(name), sources(1)
+    logits, project = [], model.project
+
+    def recorded(features):
+        logits.append(project(features).bfloat16())
+        return logits[-1]
+
+    model.project = recorded
+    config = options(beam_size=1, min_length=8, max_length_b=9)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        [[found]] = search([model] * copies, *encode_source([row]), config)
+    target = [*found.tokens, *([EOS] if found.finished else [])]
+    assert len(target) == 9
+    values = [
+        step[0].double().log_softmax(dim=-1)[token].item() for step, token in zip(logits[::copies], target, strict=True)
+    ]
+    assert found.log_probability == pytest.approx(sum(values), abs=1e-5)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -1,5 +1,6 @@
 """``python -m nmt.translate`` as a user meets it: bytes in, bytes out, exit status, files."""
 
+import dataclasses
 import gzip
 import io
 import json
@@ -14,7 +15,7 @@ from omegaconf import OmegaConf
 
 from nmt import checkpoint, translate
 from nmt.cli import default_search
-from nmt.config import CONFIG_DIR, TrainConfig, parse
+from nmt.config import CONFIG_DIR, Sampling, TrainConfig, parse
 from nmt.data.tokenizer import TokenizerPair, train_tokenizers
 from nmt.models import build
 from nmt.translator import Translator
@@ -64,8 +65,6 @@ def call(monkeypatch, capsys, stdin: bytes, *arguments: object) -> str:
 
 
 def by_the_library(run: Path | list[Path], lines: list[str], n_best: int = 1, **changes: object):
-    import dataclasses
-
     config = dataclasses.replace(default_search(), max_length_a=0.0, max_length_b=6, **changes)
     return Translator.from_checkpoint(run, "cpu", "fp32").translate(lines, config, n_best)
 
@@ -131,10 +130,28 @@ def test_json(trained, monkeypatch, capsys):
         assert [t["length"] for t in entry["translations"]] == [t.length for t in expected]
 
 
+def test_samples(trained, monkeypatch, capsys):
+    arguments = ["--checkpoint", trained, "--sample", "--n-best", 3, "--temperature", 0.9, "--top-k", 20, "--seed", 4]
+    out = call(monkeypatch, capsys, b"ein hund\n\nim park\n", *arguments)
+    sampling = Sampling(temperature=0.9, top_k=20, top_p=1.0, seed=4)
+    config = dataclasses.replace(default_search(), max_length_a=0.0, max_length_b=6)
+    made = Translator.from_checkpoint(trained, "cpu").translate(["ein hund", "", "im park"], config, 3, sampling)
+    assert out == "".join(f"{n} ||| {t.text} ||| {t.score:.6f}\n" for n, found in enumerate(made) for t in found)
+    assert out == call(monkeypatch, capsys, b"ein hund\n\nim park\n", *arguments, "--buffer-size", 1)
+    with pytest.raises(ValueError, match="--top-p: expected"):
+        call(monkeypatch, capsys, b"", "--checkpoint", trained, "--sample", "--top-p", 0)
+
+
 def test_search_options_reach_the_search(trained, monkeypatch, capsys):
     stdin = "\n".join(TEXT[:4]).encode()
     default = call(monkeypatch, capsys, stdin, "--checkpoint", trained)
-    for changes in ({"beam_size": 1}, {"length_penalty": "none"}, {"alpha": -3.0}, {"min_length": 5}):
+    for changes in (
+        {"beam_size": 1},
+        {"length_penalty": "none"},
+        {"alpha": -3.0},
+        {"min_length": 5},
+        {"no_repeat_ngram": 1},
+    ):
         arguments = [part for name, value in changes.items() for part in (f"--{name.replace('_', '-')}", str(value))]
         out = call(monkeypatch, capsys, stdin, "--checkpoint", trained, *arguments)
         assert out == "".join(f"{best.text}\n" for [best] in by_the_library(trained, TEXT[:4], **changes))

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 
 from nmt import checkpoint
 from nmt.checkpoint import CheckpointError
-from nmt.config import TrainConfig
+from nmt.config import TrainConfig, to_tree
 from nmt.data.dataset import prepare
 from nmt.data.tokenizer import TokenizerPair
 from nmt.models import build
@@ -51,6 +52,19 @@ def test_load_gives_back_what_was_saved(
     assert state.keys() == model.state_dict().keys()
     for name, tensor in model.state_dict().items():
         assert torch.equal(state[name], tensor), name
+
+
+def test_a_checkpoint_from_before_a_key_was_there_has_what_was_done_then(config: TrainConfig, tmp_path: Path) -> None:
+    tree = to_tree(config)
+    for group, added in checkpoint._ADDED.items():
+        if isinstance(added, dict):
+            tree[group] = {key: value for key, value in tree[group].items() if key not in added}
+        else:
+            del tree[group]
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
+    loaded = checkpoint.load_config(tmp_path)
+    assert loaded == config
+    assert (loaded.search.no_repeat_ngram, loaded.search.forbid_unk, loaded.init_from) == (0, False, None)
 
 
 def test_tied_tensors_are_stored_once_and_come_back_under_every_name(

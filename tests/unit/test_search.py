@@ -8,12 +8,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
 
 from nmt.data.batch import encode_source
-from nmt.models.base import Step, TranslationModel
-from nmt.models.memory import MemoryTable, select_rows
-from nmt.search import Hypothesis, length_limit, length_penalty, search
+from nmt.lengths import length_limit, length_penalty
+from nmt.models.base import TranslationModel
+from nmt.models.memory import select_rows
+from nmt.search import Hypothesis, search
 from nmt.tokens import BOS, EOS, PAD
 from tests.fakes import AutomatonModel, CopyModel, ScriptedModel
 from tests.oracles import every_sequence, greedy, log_probability, options, penalty, plain_beam_search
@@ -85,11 +85,22 @@ def test_equals_a_plain_beam_search_that_never_stops_early(kind, alpha, beam_siz
     vocabulary=st.integers(4, 12),
     spread=st.floats(0.5, 4.0),
     end_bias=st.floats(-3.0, 3.0),
+    no_repeat_ngram=st.integers(0, 3),
+    forbid_unk=st.booleans(),
     data=st.data(),
 )
-def test_random_models_and_options(seed, beam_size, penalty_kind, min_length, a, b, vocabulary, spread, end_bias, data):
-    model = AutomatonModel(seed, vocabulary, nodes=53, spread=spread, end_bias=end_bias)
+def test_random_models_and_options(
+    seed, beam_size, penalty_kind, min_length, a, b, vocabulary, spread, end_bias, no_repeat_ngram, forbid_unk, data
+):
+    """All options at once, of one model or an ensemble of up to three."""
+    models = [
+        AutomatonModel(seed + number, vocabulary, nodes=53, spread=spread, end_bias=end_bias)
+        for number in range(data.draw(st.integers(1, 3)))
+    ]
     sources = data.draw(st.lists(st.lists(st.integers(4, 20), min_size=0, max_size=5), min_size=1, max_size=4))
+    subwords = [token for token in range(vocabulary) if token not in (PAD, BOS, EOS)]
+    begin = st.lists(st.sampled_from(subwords), max_size=6)
+    prefixes = data.draw(st.none() | st.lists(begin, min_size=len(sources), max_size=len(sources)))
     n_best = data.draw(st.integers(1, beam_size))
     config = options(
         beam_size=beam_size,
@@ -98,9 +109,24 @@ def test_random_models_and_options(seed, beam_size, penalty_kind, min_length, a,
         min_length=min_length,
         max_length_a=a,
         max_length_b=b,
+        no_repeat_ngram=no_repeat_ngram,
+        forbid_unk=forbid_unk,
     )
-    for source, found in zip(sources, run(model, sources, config, n_best), strict=True):
-        same(found, plain_beam_search(model, source, config), n_best)
+    expected = [
+        plain_beam_search(models, source, config, begin)
+        for source, begin in zip(sources, prefixes or [[]] * len(sources), strict=True)
+    ]
+    if not all(expected):  # a tiny vocabulary of which nothing is left
+        with pytest.raises(ValueError, match="no translation"):
+            run(models, sources, config, n_best, prefixes=prefixes)
+        return
+    for source, found, wanted in zip(
+        sources, run(models, sources, config, n_best, prefixes=prefixes), expected, strict=True
+    ):
+        same(found, wanted, n_best)
+        for hypothesis in found:
+            forced = log_probability(models, source, hypothesis.tokens, hypothesis.finished)
+            assert hypothesis.log_probability == pytest.approx(forced, abs=1e-4)
 
 
 def test_does_not_stop_when_the_first_hypothesis_ends():
@@ -216,50 +242,32 @@ def test_an_empty_batch_and_a_row_without_any_token():
 # --- ensembles --------------------------------------------------------------------------------------------------------
 
 
-class Mixture(TranslationModel):
-    """One model whose next-token probability is the mean of two models': what an ensemble should be."""
-
-    def __init__(self, first: TranslationModel, second: TranslationModel):
-        super().__init__()
-        self.parts = torch.nn.ModuleList([first, second])
-
-    def encode(self, source: Tensor, source_lengths: Tensor) -> tuple[MemoryTable, ...]:
-        return tuple(part.encode(source, source_lengths) for part in self.parts)
-
-    def init_state(self, memory: tuple[MemoryTable, ...]) -> tuple[object, ...]:
-        return tuple(part.init_state(own) for part, own in zip(self.parts, memory, strict=True))
-
-    def step(self, previous: Tensor, state: tuple, memory: tuple, with_attention: bool = False) -> Step:
-        steps = [part.step(previous, *own) for part, *own in zip(self.parts, state, memory, strict=True)]
-        mean = sum(
-            part.project(step.features).double().softmax(-1) for part, step in zip(self.parts, steps, strict=True)
-        )
-        return Step((mean / 2).log(), tuple(step.state for step in steps), None)
-
-    def project(self, features: Tensor) -> Tensor:
-        return features
-
-
-def test_an_ensemble_of_equal_models_is_the_model():
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_two_equal_models_are_the_model_to_the_last_bit(beam_size):
     model, twin = AutomatonModel(seed=8, vocabulary=12), AutomatonModel(seed=8, vocabulary=12)
-    single, double = (run(models, SOURCES, options(), n_best=3) for models in ([model], [model, twin]))
-    assert [[h.tokens for h in found] for found in double] == [[h.tokens for h in found] for found in single]
-    for one, two in zip(single, double, strict=True):
-        assert [h.score for h in two] == pytest.approx([h.score for h in one], abs=1e-5)
+    config = options(beam_size=beam_size)
+    assert run([model, twin], SOURCES, config, beam_size) == run(model, SOURCES, config, beam_size)
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
-def test_an_ensemble_averages_probabilities(beam_size):
-    first, second = AutomatonModel(seed=8, vocabulary=12), AutomatonModel(seed=9, vocabulary=12)
+@pytest.mark.parametrize("count", [2, 3])
+def test_an_ensemble_averages_log_probabilities(beam_size, count):
+    models = [AutomatonModel(seed=8 + number, vocabulary=12) for number in range(count)]
     config = options(beam_size=beam_size)
-    found = run([first, second], SOURCES, config, n_best=beam_size)
-    expected = run(Mixture(first, second), SOURCES, config, n_best=beam_size)
-    assert [[h.tokens for h in row] for row in found] == [[h.tokens for h in row] for row in expected]
+    found = run(models, SOURCES, config, n_best=beam_size)
+    for source, hypotheses in zip(SOURCES, found, strict=True):
+        same(hypotheses, plain_beam_search(models, source, config), beam_size)
     assert [[h.tokens for h in row] for row in found] != [
-        [h.tokens for h in row] for row in run(first, SOURCES, config, n_best=beam_size)
+        [h.tokens for h in row] for row in run(models[:1], SOURCES, config, n_best=beam_size)
     ]
-    for one, two in zip(found, expected, strict=True):
-        assert [h.score for h in one] == pytest.approx([h.score for h in two], abs=1e-5)
+
+
+def test_what_one_model_of_an_ensemble_rules_out_is_out():
+    a, b = 4, 5
+    confident = ScriptedModel({(): {a: 0.9, b: 0.1}})
+    opposed = ScriptedModel({(): {b: 0.2, EOS: 0.8}})
+    [[found]] = run([confident, opposed], [[4]], options(beam_size=1))
+    assert (found.tokens, found.log_probability) == ([b], pytest.approx((math.log(0.1) + math.log(0.2)) / 2))
 
 
 def test_an_ensemble_over_two_vocabularies_is_refused():
@@ -356,6 +364,7 @@ def test_attention_of_what_has_none_is_refused():
         ({"max_length_b": -1}, 1, "--max-length-b"),
         ({"alpha": math.nan}, 1, "--alpha"),
         ({"batch_tokens": 0}, 1, "--batch-tokens"),
+        ({"no_repeat_ngram": -1}, 1, "--no-repeat-ngram"),
     ],
 )
 def test_options_out_of_range_are_refused_by_name(changes, n_best, named):

@@ -6,7 +6,7 @@ import random
 import pytest
 import torch
 
-from nmt.config import SearchConfig
+from nmt.config import Sampling, SearchConfig
 from nmt.data.tokenizer import TokenizerPair
 from nmt.engine import TorchEngine
 from nmt.search import search
@@ -25,6 +25,8 @@ def options(**changes: object) -> SearchConfig:
         min_length=0,
         max_length_a=2.0,
         max_length_b=5,
+        no_repeat_ngram=0,
+        forbid_unk=False,
         batch_tokens=200,
     )
     return dataclasses.replace(start, **changes)
@@ -156,6 +158,29 @@ def test_an_ensemble_is_searched_as_one():
             ids = [*made.tokenizers.source.encode(line), EOS]
             [[expected]] = search([first, second], torch.tensor([ids]), torch.tensor([len(ids)]), options())
             assert found.ids == expected.tokens
+
+
+def test_samples_go_with_the_line_and_its_number():
+    made, lines = translator(AutomatonModel(seed=2, vocabulary=44, spread=0.5)), random_lines(30, seed=1)
+    config, sampling = options(max_length_a=0.5, batch_tokens=40), Sampling(1.0, top_k=0, top_p=1.0, seed=5)
+    whole = made.translate(lines, config, n_best=2, sampling=sampling)
+    assert all(len(found) == 2 for found, line in zip(whole, lines, strict=True) if line.strip())
+    large = dataclasses.replace(config, batch_tokens=100_000)
+    assert [[t.ids for t in found] for found in made.translate(lines, large, 2, sampling)] == [
+        [t.ids for t in found] for found in whole
+    ]
+    for buffer_size in (1, 7):
+        streamed = [found for _, found in made.stream(lines, config, buffer_size, 2, sampling)]
+        assert [[t.ids for t in found] for found in streamed] == [[t.ids for t in found] for found in whole]
+    twice = made.translate(["w1 w2 w3 w4 w5 w6", "w1 w2 w3 w4 w5 w6"], config, 1, sampling)
+    assert twice[0] != twice[1]
+
+
+def test_batches_count_samples():
+    model = CopyModel(vocabulary=44)
+    lines = [" ".join(WORDS[:9])] * 20  # 10 source tokens each
+    translator(model).translate(lines, options(beam_size=7, batch_tokens=100), 2, Sampling(1.0, 0, 1.0, 1))
+    assert max(model.rows_per_step) == 10
 
 
 def test_options_are_checked_before_anything_is_read():
