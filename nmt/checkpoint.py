@@ -43,6 +43,7 @@ _BELONGS = "model_sha256"
 _ADDED: dict[str, Any] = {
     "init_from": None,
     "search": {
+        "patience": None,
         "no_repeat_ngram": 0,
         "forbid_unk": False,
     },

@@ -100,6 +100,13 @@ def add_search_arguments(parser: argparse.ArgumentParser) -> None:
     add("--max-length-a", type=float, metavar="A", help=f"{limit} {default('max_length_a')}")
     add("--max-length-b", type=int, metavar="B", help=f"{limit} {default('max_length_b')}")
     add(
+        "--patience",
+        type=float,
+        metavar="P",
+        help=f"stop a sentence when P x beam size translations have ended, not when no better one can come: faster "
+        f"{default('patience')}",
+    )
+    add(
         "--no-repeat-ngram",
         type=int,
         metavar="N",
@@ -189,8 +196,9 @@ def add_device_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1 ... (default: %(default)s)")
     group.add_argument(
         "--precision",
-        choices=["fp32", "bf16", "auto"],
+        choices=["fp32", "bf16", "int8", "auto"],
         default="fp32",
         help="number format of matrix products; bf16 is faster where the hardware has it, but lets the batch that a "
-        "sentence is in show in its translation now and then; auto: bf16 if the hardware has it (default: %(default)s)",
+        "sentence is in show in its translation now and then; int8 is faster on any processor and lets nothing show; "
+        "auto: bf16 if the hardware has it (default: %(default)s)",
     )

@@ -269,6 +269,7 @@ class SearchConfig:
     min_length: int
     max_length_a: float
     max_length_b: int
+    patience: float | None
     no_repeat_ngram: int
     forbid_unk: bool
     batch_tokens: int

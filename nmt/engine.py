@@ -12,6 +12,7 @@ import torch
 from nmt.config import Sampling, SearchConfig
 from nmt.data.batch import encode_source
 from nmt.device import SearchPrecision, autocast
+from nmt.lexicon import Shortlist
 from nmt.models.base import TranslationModel
 from nmt.models.int8 import quantized
 from nmt.search import Hypothesis, search
@@ -43,12 +44,20 @@ class TorchEngine:
         models: one, or an ensemble; all on ``device``.
         device: where the models are.
         precision: number format of matrix products; probabilities are float32 in any case.
+        shortlist: restricts the output layer.
     """
 
-    def __init__(self, models: Sequence[TranslationModel], device: torch.device, precision: SearchPrecision) -> None:
+    def __init__(
+        self,
+        models: Sequence[TranslationModel],
+        device: torch.device,
+        precision: SearchPrecision,
+        shortlist: Shortlist | None = None,
+    ) -> None:
         self.models = [quantized(model) for model in models] if precision == "int8" else list(models)
         self.device = device
         self.precision = precision
+        self.shortlist = shortlist
 
     def run(self, requests: Iterable[Request]) -> Iterator[list[list[Hypothesis]]]:
         """See :class:`Engine`."""
@@ -65,4 +74,5 @@ class TorchEngine:
                     prefixes=request.prefixes,
                     sampling=request.sampling,
                     keys=request.keys,
+                    shortlist=self.shortlist,
                 )

@@ -9,7 +9,7 @@ Probabilities are then over the shortlist alone. It depends on the sentence and 
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,6 +33,10 @@ class Words(NamedTuple):
     ids: Tensor  # [words] int64, ascending: all target subwords that any of the sentences may need
     barred: Tensor  # [batch, words] float32: 0 for those that the sentence may use, -inf for the others
 
+    def places(self, tokens: Sequence[int]) -> list[int]:
+        """Where subwords that are all among ``ids`` stand in it."""
+        return torch.searchsorted(self.ids, torch.tensor(list(tokens), device=self.ids.device)).tolist()
+
 
 class Shortlist(NamedTuple):
     """Candidates for every source subword."""
@@ -42,7 +46,7 @@ class Shortlist(NamedTuple):
     target_vocabulary: int
     tokenizers: str  # their digest
 
-    def of(self, source: Tensor, prefixes: Iterable[Iterable[int]] = ()) -> Words:
+    def of(self, source: Tensor, prefixes: Sequence[Sequence[int]] = ()) -> Words:
         """The shortlists of sentences.
 
         Args:

@@ -14,7 +14,11 @@ of them are finished; the best ``beam`` of the others stay alive, so that a fini
 A sentence stops at the step after which no live hypothesis can enter its n best any more, whatever follows: a log
 probability only falls, so the best live one is bounded by its present log probability over the most favourable penalty
 it can still reach. The result is therefore the one that searching on to the length limit would give. With beam size 1
-there is no alternative to keep: the sentence ends with its first EOS, which is greedy search.
+there is no alternative to keep: the sentence ends with its first EOS, which is greedy search. With ``patience`` p a
+sentence stops, at the latest, as soon as p x beam hypotheses have finished (Kasai et al. 2022): less work, and a
+better one that would have finished later is missed.
+
+With a shortlist (``nmt/lexicon.py``) all tokens in here are places in it, until results leave.
 
 The limit is ``max_length_a * source length + max_length_b`` subwords (rounded down, EOS counted on both sides), or
 ``min_length`` + 1, or the sentence's prefix + 1, whichever is most: there is always room for EOS. ``min_length`` counts
@@ -38,11 +42,15 @@ from torch.nn import functional
 from nmt.config import Sampling, SearchConfig
 from nmt.constraints import Constraints, check_prefixes
 from nmt.lengths import length_limit, length_penalty
+from nmt.lexicon import Shortlist, Words
 from nmt.models.base import State, TranslationModel
 from nmt.models.ensemble import eval_mode, log_probabilities
 from nmt.models.memory import Memory, select_rows
 from nmt.sampling import Sampler, check_sampling
 from nmt.tokens import BOS, EOS, PAD
+
+STACK = 32
+"""Numbers of which one is looked at first, where few are sought among many."""
 
 
 class Hypothesis(NamedTuple):
@@ -77,6 +85,7 @@ class _Finished(NamedTuple):
     lengths: Tensor  # [sentences, n], EOS counted
     log_probability: Tensor  # [sentences, n], -inf in a place that no hypothesis takes
     score: Tensor  # [sentences, n], likewise
+    endings: Tensor  # [sentences], how many have finished, those that were not good enough included
 
 
 class _Frontier(NamedTuple):
@@ -109,6 +118,8 @@ def check(config: SearchConfig, n_best: int = 1, sampling: Sampling | None = Non
         value = getattr(config, name)
         if not 0 <= value < math.inf:
             raise ValueError(f"{name} (--{name.replace('_', '-')}, search.{name}): expected 0 or more, found {value}")
+    if config.patience is not None and not config.patience > 0:
+        raise ValueError(f"patience (--patience, search.patience): expected a number above 0, found {config.patience}")
     if not math.isfinite(config.alpha):
         raise ValueError(f"alpha (--alpha, search.alpha): expected a number, found {config.alpha}")
     if config.batch_tokens < 1:
@@ -127,6 +138,7 @@ def search(
     prefixes: Sequence[Sequence[int]] | None = None,
     sampling: Sampling | None = None,
     keys: Sequence[int] | None = None,
+    shortlist: Shortlist | None = None,
 ) -> list[list[Hypothesis]]:
     """Translate one batch of sentences.
 
@@ -140,6 +152,7 @@ def search(
         prefixes: target subwords that each sentence's translation begins with; empty is free.
         sampling: draw ``n_best`` translations of each sentence instead of searching; the beam size has no part in it.
         keys: for sampling, an int of 0 or more for each sentence: with equal key, sentence and seed go equal samples.
+        shortlist: compute the output layer only for what it offers each sentence; probabilities are over that.
 
     Returns:
         For each sentence, in order, 1 to ``n_best`` hypotheses, best first, no two with equal tokens; or ``n_best``
@@ -160,15 +173,22 @@ def search(
         check_prefixes(prefixes, batch)
     if sampling is not None and (keys is None or len(keys) != batch or any(key < 0 for key in keys)):
         raise ValueError(f"keys: sampling needs an int of 0 or more for each of {batch} sentences, found {keys}")
+    if sampling is not None and shortlist is not None:
+        raise ValueError("sampling draws from the whole vocabulary: leave out the shortlist")
     if batch == 0:
         return []
     with torch.inference_mode(), eval_mode(models):
         memories = [model.encode(source, source_lengths) for model in models]
         limit = length_limit(source_lengths, config)
-        if sampling is None or keys is None:
-            results = _search(models, memories, limit, config, n_best, prefixes)
-        else:
+        if sampling is not None and keys is not None:
             results = _sample(models, memories, limit, config, n_best, prefixes, Sampler(sampling, keys, n_best))
+        elif shortlist is not None:
+            words = shortlist.of(source, prefixes or ())
+            local = None if prefixes is None else [words.places(prefix) for prefix in prefixes]
+            found = _search(models, memories, limit, config, n_best, local, words=words)
+            results = [[each._replace(tokens=words.ids[each.tokens].tolist()) for each in row] for row in found]
+        else:
+            results = _search(models, memories, limit, config, n_best, prefixes)
         if with_attention:
             results = _attach_attention(models[0], memories[0], source_lengths, results)
     return results
@@ -200,7 +220,10 @@ def _search(
     n_best: int,
     prefixes: Sequence[Sequence[int]] | None,
     sampler: Sampler | None = None,
+    words: Words | None = None,
 ) -> list[list[Hypothesis]]:
+    outputs = [model.project if words is None else model.projection(words.ids) for model in models]
+    barred = None if words is None else words.barred  # [sentences, words]
     constraints = Constraints(config, prefixes, limit.device)
     limit = constraints.raise_limit(limit)
     frontier = _start(limit, n_best)
@@ -212,7 +235,10 @@ def _search(
     length = 0
     while frontier.sentence.size(0):
         length += 1
-        log_probs, states = _step(models, previous, states, memories)  # [rows, vocabulary]
+        given = previous if words is None else words.ids[previous]
+        steps = [model.step(given, *read) for model, *read in zip(models, states, memories, strict=True)]
+        states = [step.state for step in steps]
+        log_probs = log_probabilities(outputs, [step.features for step in steps], barred)  # [rows, vocabulary]
         beams = frontier.live.tokens.size(1)
         constraints.apply(log_probs, frontier.live.tokens, frontier.sentence)
         if sampler is None:
@@ -223,13 +249,14 @@ def _search(
         live, parents = _grow(frontier.live, candidates, config.beam_size)
         frontier = frontier._replace(live=live, finished=finished)
 
-        done = _is_done(frontier, penalties, config.beam_size)  # [sentences]
+        done = _is_done(frontier, penalties, config)  # [sentences]
         going = torch.arange(done.size(0), device=done.device)
         if bool(done.any()):
             _collect(select_rows(frontier, done.nonzero()[:, 0]), float(penalties[length]), results)
             going = (~done).nonzero()[:, 0]
             frontier = select_rows(frontier, going)
             memories = [select_rows(memory, going) for memory in memories]
+            barred = None if barred is None else barred[going]
         rows = (going[:, None] * beams + parents[going]).flatten()  # [sentences * beams]
         if rows.size(0) != previous.size(0) or not torch.equal(rows, torch.arange(rows.size(0), device=rows.device)):
             states = [select_rows(state, rows) for state in states]
@@ -245,17 +272,10 @@ def _start(limit: Tensor, n_best: int) -> _Frontier:
         sentence=torch.arange(batch, device=device),
         limit=limit,
         live=_Live(limit.new_empty(batch, 1, 0), torch.zeros(batch, 1, device=device)),
-        finished=_Finished(limit.new_empty(batch, n_best, 0), limit.new_zeros(batch, n_best), nothing, nothing),
+        finished=_Finished(
+            limit.new_empty(batch, n_best, 0), limit.new_zeros(batch, n_best), nothing, nothing, torch.zeros_like(limit)
+        ),
     )
-
-
-def _step(
-    models: Sequence[TranslationModel], previous: Tensor, states: list[State], memories: list[Memory]
-) -> tuple[Tensor, list[State]]:
-    """Advance all models by one token: float32 log probabilities [rows, vocabulary], states."""
-    steps = [model.step(previous, state, memory) for model, state, memory in zip(models, states, memories, strict=True)]
-    log_probs = log_probabilities(models, [step.features for step in steps])
-    return log_probs, [step.state for step in steps]
 
 
 def _best_continuations(live: _Live, log_probs: Tensor, beam_size: int) -> _Candidates:
@@ -271,16 +291,32 @@ def _best_continuations(live: _Live, log_probs: Tensor, beam_size: int) -> _Cand
     log_probs += live.log_probability.flatten()[:, None]
     joint = log_probs.view(sentences, beams * vocabulary)
     if beam_size == 1:  # the runner-up is of no use; max is faster, and settles ties by position
-        best, places = joint.max(dim=1, keepdim=True)  # [sentences, 1]
+        best, places = _top(joint, 1)  # [sentences, 1]
         return _Candidates(best, torch.zeros_like(places), places)
     wanted = 2 * beam_size
-    places, _ = joint.topk(min(wanted, joint.size(1)), dim=1, sorted=False).indices.sort(dim=1)
+    places, _ = _top(joint, min(wanted, joint.size(1)))[1].sort(dim=1)
     scores, order = joint.gather(1, places).sort(dim=1, descending=True, stable=True)
     places = places.gather(1, order)  # [sentences, candidates]
     missing = wanted - places.size(1)
     if missing > 0:  # the first step over a tiny vocabulary: more places than continuations
         scores, places = functional.pad(scores, (0, missing), value=-torch.inf), functional.pad(places, (0, missing))
     return _Candidates(scores, places // vocabulary, places % vocabulary)
+
+
+def _top(scores: Tensor, wanted: int) -> tuple[Tensor, Tensor]:
+    """The ``wanted`` largest of every row of scores [rows, size] and their places, [rows, wanted], in no order."""
+    size, columns = scores.size(1), scores.size(1) // STACK
+    if columns < STACK * wanted:
+        return scores.topk(wanted, dim=1, sorted=False) if wanted > 1 else scores.max(dim=1, keepdim=True)
+    # Torch's topk looks at one number after the other. So the row is laid out as STACK lines of columns, whose maxima
+    # are found several at a time; the largest numbers stand in the columns with the largest maxima.
+    table = scores[:, : STACK * columns].view(-1, STACK, columns)
+    best = table.amax(dim=1).topk(wanted, dim=1, sorted=False).indices  # [rows, wanted], columns
+    places = (best[:, None] + columns * torch.arange(STACK, device=scores.device)[:, None]).flatten(1)
+    rest = torch.arange(STACK * columns, size, device=scores.device).expand(scores.size(0), -1)
+    places = torch.cat((places, rest), dim=1)  # [rows, STACK * wanted + rest]
+    found = scores.gather(1, places).topk(wanted, dim=1, sorted=False)
+    return found.values, places.gather(1, found.indices)
 
 
 def _drawn(live: _Live, log_probs: Tensor, tokens: Tensor) -> _Candidates:
@@ -305,6 +341,7 @@ def _finish(frontier: _Frontier, candidates: _Candidates, penalty: Tensor, beam_
         lengths=torch.cat((finished.lengths, torch.full_like(tokens, length)), dim=1),
         log_probability=torch.cat((finished.log_probability, log_probability), dim=1),
         score=torch.cat((finished.score, log_probability / penalty), dim=1),
+        endings=finished.endings + (log_probability > -torch.inf).sum(dim=1),
     )
     n_best = finished.score.size(1)
     best = merged.score.sort(dim=1, descending=True, stable=True).indices[:, :n_best]  # [sentences, n]
@@ -313,6 +350,7 @@ def _finish(frontier: _Frontier, candidates: _Candidates, penalty: Tensor, beam_
         lengths=merged.lengths.gather(1, best),
         log_probability=merged.log_probability.gather(1, best),
         score=merged.score.gather(1, best),
+        endings=merged.endings,
     )
 
 
@@ -335,17 +373,18 @@ def _gather_beams(history: Tensor, beams: Tensor) -> Tensor:
     return history.gather(1, beams[:, :, None].expand(-1, -1, history.size(2)))
 
 
-def _is_done(frontier: _Frontier, penalties: Tensor, beam_size: int) -> Tensor:
-    """Sentences whose result nothing can change any more, [sentences] bool."""
+def _is_done(frontier: _Frontier, penalties: Tensor, config: SearchConfig) -> Tensor:
+    """Sentences whose result nothing can change any more, or whose patience has run out, [sentences] bool."""
     live, finished = frontier.live, frontier.finished
     length = live.tokens.size(2)
     at_limit = frontier.limit <= length
-    if beam_size == 1:
+    if config.beam_size == 1:
         return at_limit | (live.tokens[:, 0, -1] == EOS)
     # What follows has length + 1 to limit subwords, and a penalty is monotone: one of the two ends is the best case.
     most_favourable = torch.maximum(penalties[length + 1], penalties[frontier.limit])
     bound = live.log_probability[:, 0] / most_favourable  # [sentences]
-    return at_limit | (finished.score[:, -1] >= bound)
+    done = at_limit | (finished.score[:, -1] >= bound)
+    return done if config.patience is None else done | (finished.endings >= config.patience * config.beam_size)
 
 
 def _collect(stopped: _Frontier, penalty: float, results: list[list[Hypothesis]]) -> None:

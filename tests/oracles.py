@@ -24,6 +24,7 @@ def options(**changes: object) -> SearchConfig:
         min_length=0,
         max_length_a=0.0,
         max_length_b=7,
+        patience=None,
         no_repeat_ngram=0,
         forbid_unk=False,
         batch_tokens=4096,

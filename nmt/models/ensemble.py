@@ -5,7 +5,7 @@ normalised again, so that the log probability of a translation is the mean of th
 a model with itself the model's own; what the models disagree about loses.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -14,20 +14,26 @@ from torch import Tensor
 from nmt.models.base import TranslationModel
 
 
-def log_probabilities(models: Sequence[TranslationModel], features: Sequence[Tensor]) -> Tensor:
+def log_probabilities(
+    outputs: Sequence[Callable[[Tensor], Tensor]], features: Sequence[Tensor], barred: Tensor | None = None
+) -> Tensor:
     """The models' mean log probability of the next token, [rows, vocabulary] float32.
 
     Args:
-        models: over one target vocabulary.
+        outputs: the output layer of each model, all over one target vocabulary or one shortlist of it.
         features: of each model, [rows, dim].
+        barred: [sentences, vocabulary], -inf for what the rows of a sentence may not use, else 0; rows are grouped by
+            sentence. What is barred has no share in the normalisation.
 
     Raises:
         ValueError: vocabularies of different sizes.
     """
-    parts = [
-        torch.log_softmax(model.project(own), dim=-1, dtype=torch.float32)
-        for model, own in zip(models, features, strict=True)
-    ]
+    parts = []
+    for output, own in zip(outputs, features, strict=True):
+        logits = output(own)
+        if barred is not None:
+            logits = (logits.view(barred.size(0), -1, logits.size(-1)) + barred[:, None]).flatten(end_dim=1)
+        parts.append(torch.log_softmax(logits, dim=-1, dtype=torch.float32))
     sizes = [part.size(-1) for part in parts]
     if len(set(sizes)) > 1:
         raise ValueError(f"an ensemble needs one target vocabulary; its models have vocabularies of {sizes} entries")

@@ -25,6 +25,7 @@ def options(**changes: object) -> SearchConfig:
         min_length=0,
         max_length_a=2.0,
         max_length_b=5,
+        patience=None,
         no_repeat_ngram=0,
         forbid_unk=False,
         batch_tokens=200,
