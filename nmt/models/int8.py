@@ -13,7 +13,6 @@ Word vectors, normalisation, softmax, the attention's own products and the recur
 """
 
 import copy
-from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -61,20 +60,24 @@ class Int8Linear(nn.Module):
     def _pack(self) -> None:
         """The weights as the kernel wants them."""
         self.packed = torch.ops.onednn.qlinear_prepack(self.levels, None)
+        # The kernel takes unsigned inputs, q + 128; what that adds to every sum is the same for all rows.
+        self.excess = self.levels.float().sum(dim=1) * self.scales * (-ZERO / INPUT_LEVELS)
         self.zeros = torch.zeros(self.scales.size(0), dtype=torch.int32)
 
     def forward(self, x: Tensor) -> Tensor:
         """[..., inputs] -> [..., outputs]."""
         rows = x.reshape(-1, x.size(-1))
         largest = rows.abs().amax(dim=1, keepdim=True).clamp_(min=torch.finfo(torch.float32).tiny)  # [rows, 1]
-        shift = torch.full_like(largest, ZERO + 0.5)  # conversion to integers cuts: with a half before it, it rounds
-        levels = torch.addcmul(shift, rows, INPUT_LEVELS / largest).to(torch.uint8)  # [rows, inputs]
-        y = torch.ops.onednn.qlinear_pointwise(  # sum_i q_i Q_oi w_o / 127, so that only the row's scale is missing
-            levels, 1 / INPUT_LEVELS, ZERO, self.packed, self.scales, self.zeros, None, 1.0, 0, torch.float32,
+        # Conversion to integers cuts off: with a half before it, it rounds.
+        levels = (rows * (INPUT_LEVELS / largest)).add_(ZERO + 0.5).to(torch.uint8)  # [rows, inputs]
+        y: Tensor = torch.ops.onednn.qlinear_pointwise(  # sum_i q_i Q_oi w_o / 127: only the row's scale is missing
+            levels, 1 / INPUT_LEVELS, 0, self.packed, self.scales, self.zeros, self.excess, 1.0, 0, torch.float32,
             "none", [], "",
         )  # fmt: skip
-        y = y.mul_(largest) if self.bias is None else torch.addcmul(self.bias, y, largest)
-        return cast(Tensor, y).view(*x.shape[:-1], -1)
+        y.mul_(largest)
+        if self.bias is not None:
+            y.add_(self.bias)
+        return y.view(*x.shape[:-1], -1)
 
     def outputs(self, chosen: Tensor) -> "Int8Linear":
         """The same layer with some of its outputs, [chosen] int64."""
