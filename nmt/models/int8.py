@@ -23,8 +23,8 @@ from nmt.models.embedding import Embeddings
 WEIGHT_LEVELS = 63
 INPUT_LEVELS = 127
 ZERO = 128  # of the inputs, which the kernel takes as unsigned numbers
-SMALLEST = 64
-"""Layers with fewer outputs stay in float32: a scale for every row would cost more than it saves."""
+SMALLEST = 1 << 17
+"""Layers with fewer weights stay in float32: scaling the rows would cost more than it saves."""
 
 
 def quantized(model: TranslationModel) -> TranslationModel:
@@ -32,7 +32,7 @@ def quantized(model: TranslationModel) -> TranslationModel:
     model = copy.deepcopy(model).eval().requires_grad_(False)
     for parent in list(model.modules()):
         for name, child in list(parent.named_children()):
-            if isinstance(child, nn.Linear) and child.out_features >= SMALLEST:
+            if isinstance(child, nn.Linear) and child.weight.numel() >= SMALLEST:
                 setattr(parent, name, Int8Linear(child.weight, child.bias))
             elif isinstance(child, nn.LSTM) and name == "decoder":
                 setattr(parent, name, Int8LSTM(child))
