@@ -17,6 +17,7 @@ LAYERS = [
     {"evaluation", "translator"},
     {"formats"},  # what other programs read: written, and run
     {"checkpoint"},
+    {"workers"},
     {"engine"},
     {"search"},
     {"constraints", "lengths", "lexicon", "sampling"},
