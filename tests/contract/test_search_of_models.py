@@ -160,7 +160,7 @@ def test_samples_are_the_same_in_any_batch_and_score_as_they_are(name):
         for sample in samples:
             forced = log_probability(model, row, sample.tokens, sample.finished)
             assert sample.log_probability == pytest.approx(forced, abs=1e-4)
-    assert len({tuple(sample.tokens) for samples in alone for sample in samples}) > 60
+    assert len({tuple(sample.tokens) for samples in alone for sample in samples}) > 40
 
 
 @pytest.mark.parametrize("name", ATTENDING)
