@@ -18,6 +18,7 @@ LAYERS = [
     {"formats"},  # what other programs read: written, and run
     {"checkpoint"},
     {"engine"},
+    {"forced"},
     {"search"},
     {"constraints", "lengths", "lexicon", "sampling"},
     {"models", "data"},
