@@ -191,3 +191,8 @@ def record_text(value: Any, where: str) -> str:
 def is_blank(text: str) -> bool:
     """Whether there is nothing in a line but white space."""
     return not text or text.isspace()
+
+
+def pharaoh(links: Iterable[tuple[int, int]]) -> str:
+    """Word alignment in Pharaoh format, ``source-target`` with words counted from 0: ``0-0 1-2``."""
+    return " ".join(f"{source}-{target}" for source, target in links)
