@@ -115,9 +115,9 @@ def validate(
         likelihood = Likelihood(0.0, 0)
         if processes.rank < loader.batches_in_epoch(0):
             likelihood = evaluate_likelihood(model, batches, device, "fp32")
-        translator = Translator(TorchEngine([model], device, "fp32"), prepared.tokenizers)
+        translator = Translator(TorchEngine([model], device, "fp32"), prepared.tokenizers, config.search)
         sources = split.sources()[: config.training.validation_sentences][processes.rank :: processes.size]
-        translations = [found[0] for found in translator.translate(sources, config.search)]
+        translations = translator.translate(sources)
     model.train(training)
     return Share(likelihood, translations)
 

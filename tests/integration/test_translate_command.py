@@ -21,6 +21,7 @@ from nmt.models import build
 from nmt.translator import Translator
 
 TEXT = ["ein hund läuft", "eine frau liest ein buch", "zwei kinder spielen im park", "ein mann schläft ½ tag"] * 5
+KEYS = {"text", "score", "log_probability", "log_probability_per_token", "tokens", "length", "finished"}
 SHORT = ["--max-length-a", "0", "--max-length-b", "6", "--precision", "fp32"]
 """An untrained model rarely ends by itself: keep its translations short."""
 
@@ -66,7 +67,7 @@ def call(monkeypatch, capsys, stdin: bytes, *arguments: object) -> str:
 
 def by_the_library(run: Path | list[Path], lines: list[str], n_best: int = 1, **changes: object):
     config = dataclasses.replace(default_search(), max_length_a=0.0, max_length_b=6, **changes)
-    return Translator.from_checkpoint(run, "cpu", "fp32").translate(lines, config, n_best)
+    return Translator.load(run, "cpu", "fp32").n_best(lines, n_best, config)
 
 
 # --- text in, text out ------------------------------------------------------------------------------------------------
@@ -122,12 +123,17 @@ def test_json(trained, monkeypatch, capsys):
     assert "ä" in out
     found = [json.loads(line) for line in out.removesuffix("\n").split("\n")]
     assert [entry["source"] for entry in found] == lines
+    tokenizer = checkpoint.load(trained).tokenizers.source
+    assert [entry["source_tokens"] for entry in found] == [tokenizer.pieces(tokenizer.encode(line)) for line in lines]
     for entry, expected in zip(found, by_the_library(trained, lines, n_best=2), strict=True):
-        assert set(entry["translations"][0]) == {"text", "score", "log_probability", "tokens", "length", "finished"}
+        assert set(entry["translations"][0]) == KEYS
         assert [t["text"] for t in entry["translations"]] == [t.text for t in expected]
         assert [t["tokens"] for t in entry["translations"]] == [t.tokens for t in expected]
         assert [t["score"] for t in entry["translations"]] == pytest.approx([t.score for t in expected], abs=1e-5)
         assert [t["length"] for t in entry["translations"]] == [t.length for t in expected]
+        assert [t["log_probability_per_token"] for t in entry["translations"]] == [
+            pytest.approx(t.log_probability / t.length, abs=1e-5) if t.length else None for t in expected
+        ]
 
 
 def test_samples(trained, monkeypatch, capsys):
@@ -135,7 +141,7 @@ def test_samples(trained, monkeypatch, capsys):
     out = call(monkeypatch, capsys, b"ein hund\n\nim park\n", *arguments)
     sampling = Sampling(temperature=0.9, top_k=20, top_p=1.0, seed=4)
     config = dataclasses.replace(default_search(), max_length_a=0.0, max_length_b=6)
-    made = Translator.from_checkpoint(trained, "cpu").translate(["ein hund", "", "im park"], config, 3, sampling)
+    made = Translator.load(trained, "cpu").n_best(["ein hund", "", "im park"], 3, config, sampling=sampling)
     assert out == "".join(f"{n} ||| {t.text} ||| {t.score:.6f}\n" for n, found in enumerate(made) for t in found)
     assert out == call(monkeypatch, capsys, b"ein hund\n\nim park\n", *arguments, "--buffer-size", 1)
     with pytest.raises(ValueError, match="--top-p: expected"):
@@ -165,6 +171,7 @@ def test_an_ensemble(trained, tmp_path, monkeypatch, capsys):
     stdin = "\n".join(TEXT[:4]).encode()
     out = call(monkeypatch, capsys, stdin, "--checkpoint", trained, "--checkpoint", other)
     assert out == "".join(f"{best.text}\n" for [best] in by_the_library([trained, other], TEXT[:4]))
+    assert out == call(monkeypatch, capsys, stdin, "--checkpoint", trained, other)
     twice = call(monkeypatch, capsys, stdin, "--checkpoint", trained, "--checkpoint", trained)
     assert twice == call(monkeypatch, capsys, stdin, "--checkpoint", trained)
     stranger = make_run(tmp_path / "three", seed=2, text=[line.upper() for line in TEXT])
