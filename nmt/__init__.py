@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "Translator": "nmt.translator",
     "Translation": "nmt.translator",
+    "Scorer": "nmt.scorer",
     "Alignment": "nmt.alignment",
     "AttentionChoice": "nmt.alignment",
     "SearchConfig": "nmt.config",
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from nmt.alignment import AttentionChoice as AttentionChoice
     from nmt.config import Sampling as Sampling
     from nmt.config import SearchConfig as SearchConfig
+    from nmt.scorer import Scorer as Scorer
     from nmt.translator import Translation as Translation
     from nmt.translator import Translator as Translator
 
