@@ -16,7 +16,7 @@ __version__ = "0.1.0"
 
 _PUBLIC = {
     "Translator": "nmt.translator",
-    "Translation": "nmt.translator",
+    "Translation": "nmt.translation",
     "Scorer": "nmt.scorer",
     "Alignment": "nmt.alignment",
     "AttentionChoice": "nmt.alignment",
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from nmt.config import Sampling as Sampling
     from nmt.config import SearchConfig as SearchConfig
     from nmt.scorer import Scorer as Scorer
-    from nmt.translator import Translation as Translation
+    from nmt.translation import Translation as Translation
     from nmt.translator import Translator as Translator
 
 

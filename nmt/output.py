@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO
 
 from nmt.alignment import Alignment
-from nmt.translator import Answer, Translation
+from nmt.translation import Answer, Translation
 
 DECIMALS = 6
 """Of attention weights in JSON: the float32 that they are holds no more."""

@@ -24,7 +24,8 @@ from nmt.evaluation.likelihood import Likelihood
 from nmt.forced import force
 from nmt.models.base import TranslationModel
 from nmt.tokens import EOS
-from nmt.translator import BUFFER_LINES, batches_by_length
+from nmt.translation import batches_by_length
+from nmt.translator import BUFFER_LINES
 
 BATCH_TOKENS = 4096
 """Tokens a side scored at once, padding included; a longer pair stands alone."""

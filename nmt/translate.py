@@ -60,6 +60,13 @@ def parser() -> CommandParser:
     )
     add("--input", type=Path, metavar="FILE", help="text to translate, also .gz, .xz or .zst (default: stdin)")
     add(
+        "--target-prefix",
+        type=Path,
+        metavar="FILE",
+        help="line n is what the translation of line n begins with, letter by letter; blank: anything. White space at "
+        "its end does not count and its last word may go on: end it where a word ends or inside one",
+    )
+    add(
         "--output",
         type=Path,
         metavar="FILE",
@@ -121,6 +128,7 @@ def main() -> None:
         config,
         n_best=arguments.n_best,
         buffer_size=arguments.buffer_size,
+        prefixes=None if arguments.target_prefix is None else read_lines(arguments.target_prefix),
         sampling=drawing,
         token_scores=arguments.token_scores,
         alignment=choice,

@@ -21,7 +21,8 @@ from nmt.forced import force
 from nmt.models.base import TranslationModel
 from nmt.tokens import EOS
 from nmt.training.distributed import Processes
-from nmt.translator import Translation, Translator
+from nmt.translation import Translation
+from nmt.translator import Translator
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

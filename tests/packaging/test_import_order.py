@@ -18,6 +18,7 @@ LAYERS = [
     {"evaluation", "translator"},
     {"formats"},  # what other programs read: written, and run
     {"checkpoint"},
+    {"translation"},
     {"alignment"},
     {"engine"},
     {"forced"},

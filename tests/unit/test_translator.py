@@ -12,7 +12,8 @@ from nmt.data.tokenizer import TokenizerPair
 from nmt.engine import Request, TorchEngine
 from nmt.search import search
 from nmt.tokens import EOS
-from nmt.translator import BLANK, Translator, batches_by_length
+from nmt.translation import BLANK, batches_by_length
+from nmt.translator import Translator
 from tests.fakes import AutomatonModel, CopyModel, WordTokenizer
 
 WORDS = [f"w{number}" for number in range(40)]
@@ -265,3 +266,57 @@ def test_a_buffer_of_blank_lines_is_answered_before_the_next_line_is_read():
     for count, answer in enumerate(copier().stream(reading(), buffer_size=1), 1):
         assert len(read) == count
         assert answer.source == lines[count - 1]
+
+
+# --- given beginnings -------------------------------------------------------------------------------------------------
+
+
+def test_each_translation_begins_with_its_prefix_and_goes_on_from_there():
+    lines = ["w1 w2 w3", "", "w4 w5", "w6 w7 w8 w9", "w1", "  "]
+    prefixes = ["W7", "W1", " ", "W1 W2", "", ""]
+    expected = ["W7 W2 W3", "", "W4 W5", "W1 W2 W8 W9", "W1", ""]  # the copier goes on behind what it has been given
+    assert [t.text for t in copier().translate(lines, prefixes=prefixes)] == expected
+    for buffer_size in (1, 4, 10):
+        found = copier().stream(iter(lines), buffer_size=buffer_size, prefixes=iter(prefixes))
+        assert [answer.translations[0].text for answer in found] == expected
+
+
+def test_a_prefix_is_free_where_it_is_blank():
+    made, lines = translator(AutomatonModel(seed=2, vocabulary=44)), random_lines(30, seed=1)
+    config = options(max_length_a=0.5)
+    free = made.translate(lines, config)
+    prefixes = ["" if place % 3 else "W3 W4" for place in range(len(lines))]
+    found = made.translate(lines, config, prefixes=prefixes)
+    for line, prefix, one, other in zip(lines, prefixes, found, free, strict=True):
+        if prefix and line.strip():
+            assert one.text.startswith("W3 W4")
+        else:
+            assert one.text == other.text
+
+
+def test_prefixes_are_read_in_step_with_the_lines():
+    read: list[str] = []
+
+    def reading(items):
+        for item in items:
+            read.append(item)
+            yield item
+
+    answers = copier().stream(reading(["w1", "w2", "w3"]), buffer_size=1, prefixes=reading(["W4", "W5", "W6"]))
+    assert next(answers).translations[0].text == "W4"
+    assert read == ["w1", "W4"]
+
+
+@pytest.mark.parametrize(("lines", "prefixes"), [(3, 2), (2, 3), (0, 1), (1, 0)])
+def test_another_number_of_prefixes_than_of_lines_is_refused_with_both(lines, prefixes):
+    with pytest.raises(ValueError, match=f"input has {lines} lines but target prefix has {prefixes}:"):
+        copier().translate(["w1"] * lines, prefixes=["W1"] * prefixes)
+
+
+def test_a_prefix_that_cannot_be_written_is_refused_with_its_line():
+    lines, prefixes = ["w1"] * 5, ["W1", "", "W2", "W1 ?? W2 !", "W1"]
+    for buffer_size in (1, 3, 5):
+        with pytest.raises(ValueError, match=r"line 4: .*cannot write '\?\? !'"):
+            list(copier().stream(lines, buffer_size=buffer_size, prefixes=prefixes))
+    with pytest.raises(TypeError, match="prefixes"):
+        copier().translate(lines, prefixes="W1")
