@@ -19,10 +19,11 @@ import torch
 from nmt.checkpoint import load_ensemble
 from nmt.data.batch import collate
 from nmt.data.tokenizer import TokenizerPair
-from nmt.device import Precision, autocast, resolve_device, resolve_precision
+from nmt.device import SearchPrecision, autocast, resolve_device, resolve_search_precision
 from nmt.evaluation.likelihood import Likelihood
 from nmt.forced import force
 from nmt.models.base import TranslationModel
+from nmt.models.int8 import quantized
 from nmt.tokens import EOS
 from nmt.translation import batches_by_length
 from nmt.translator import BUFFER_LINES
@@ -69,9 +70,13 @@ class Scorer:
     """
 
     def __init__(
-        self, models: Sequence[TranslationModel], tokenizers: TokenizerPair, device: torch.device, precision: Precision
+        self,
+        models: Sequence[TranslationModel],
+        tokenizers: TokenizerPair,
+        device: torch.device,
+        precision: SearchPrecision,
     ) -> None:
-        self.models = list(models)
+        self.models = [quantized(model) for model in models] if precision == "int8" else list(models)
         self.tokenizers = tokenizers
         self.device = device
         self.precision = precision
@@ -82,7 +87,7 @@ class Scorer:
         where = resolve_device(device)
         loaded = load_ensemble([paths] if isinstance(paths, (str, Path)) else paths, where)
         models = [each.model for each in loaded]
-        return cls(models, loaded[0].tokenizers, where, resolve_precision(precision, where))
+        return cls(models, loaded[0].tokenizers, where, resolve_search_precision(precision, where))
 
     def score(self, pairs: Iterable[tuple[str, str]], batch_tokens: int = BATCH_TOKENS) -> list[PairScore]:
         """Score (source line, target line) pairs, in their order.

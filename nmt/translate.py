@@ -102,6 +102,13 @@ def parser() -> CommandParser:
         metavar="LINES",
         help="read, sorted by length and answered at a time; 1 answers each line as it comes (default: %(default)s)",
     )
+    add(
+        "--shortlist",
+        type=Path,
+        metavar="FILE",
+        help="what nmt.shortlist made for this model: translations are searched for among the subwords that the "
+        "sentence may need, which is faster",
+    )
     add_search_arguments(parser)
     add_sampling_arguments(parser)
     add_device_arguments(parser)
@@ -120,9 +127,11 @@ def main() -> None:
     drawing = sampling(arguments)
     check(config, arguments.n_best, drawing)  # before a model is loaded
     choice = attention_choice(arguments.align, arguments.align_layer, arguments.align_head)
+    if drawing is not None and arguments.shortlist is not None:
+        raise ValueError("--shortlist: without effect on samples; leave out --shortlist or --sample")
     check_format(arguments.output_format, arguments.align, arguments.token_scores)
     limit_threads(arguments.threads)
-    translator = Translator.load(arguments.checkpoint, arguments.device, arguments.precision)
+    translator = Translator.load(arguments.checkpoint, arguments.device, arguments.precision, arguments.shortlist)
     answers = translator.stream(
         decode_lines(sys.stdin.buffer, "stdin") if arguments.input is None else read_lines(arguments.input),
         config,

@@ -25,6 +25,7 @@ from nmt.data.corpus import in_step
 from nmt.data.tokenizer import TokenizerPair
 from nmt.device import resolve_device, resolve_search_precision
 from nmt.engine import Engine, Request, TorchEngine
+from nmt.lexicon import Shortlist
 from nmt.search import check
 from nmt.translation import Answer, Buffer, Task, Translation
 
@@ -48,7 +49,11 @@ class Translator:
 
     @classmethod
     def load(
-        cls, paths: str | Path | Sequence[str | Path], device: str = "auto", precision: str = "fp32"
+        cls,
+        paths: str | Path | Sequence[str | Path],
+        device: str = "auto",
+        precision: str = "fp32",
+        shortlist: str | Path | None = None,
     ) -> "Translator":
         """Load a run folder or a checkpoint folder, or several for an ensemble.
 
@@ -59,13 +64,18 @@ class Translator:
             device: auto, cpu, cuda, cuda:N.
             precision: fp32, bf16, int8 or auto. In bf16 the rounding of a product depends on the size of the batch, so
                 that hypotheses of almost equal score may change places.
+            shortlist: a file that ``nmt.shortlist`` has made: searches are faster, their probabilities are over the
+                sentence's shortlist, and they lack what is not on it. Samples and scores of subwords do not use it.
 
         Raises:
-            ValueError: no checkpoint there, a damaged one, tokenizers that differ, an unknown device or precision.
+            ValueError: no checkpoint there, a damaged one, tokenizers that differ, an unknown device or precision, a
+                shortlist for others.
         """
         where = resolve_device(device)
         loaded = load_ensemble([paths] if isinstance(paths, (str, Path)) else paths, where)
-        engine = TorchEngine([each.model for each in loaded], where, resolve_search_precision(precision, where))
+        words = None if shortlist is None else Shortlist.load(Path(shortlist), loaded[0].tokenizers.digest)
+        models = [each.model for each in loaded]
+        engine = TorchEngine(models, where, resolve_search_precision(precision, where), words)
         return cls(engine, loaded[0].tokenizers, default_search() or loaded[0].config.search)
 
     def translate(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
+from nmt.alignment import AttentionChoice, choose
 from nmt.config import TrainConfig
 from nmt.data.batch import Batch, collate
 from nmt.data.dataset import PreparedData
@@ -173,17 +174,16 @@ def attention_figure(model: TranslationModel, prepared: PreparedData, sample: Sa
     batch = collate([source_ids], [target_ids], [0]).to(device)
     weights = force([model], batch, with_log_probabilities=False, with_attention=True).attention
     assert weights is not None  # [1, tgt_len, layers, heads, src_len]
-    layers, heads = weights.shape[2:4]
-    which = f"layer {layers} of {layers}, mean over {heads} heads" if layers * heads > 1 else "the only layer and head"
+    chosen = choose(weights[0], AttentionChoice())
 
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(1.5 + 0.35 * len(source_ids), 1.5 + 0.35 * len(target_ids)), layout="tight")
     axes = figure.add_subplot()
-    axes.imshow(weights[0, :, -1].mean(dim=1).cpu().numpy(), cmap="Greys", vmin=0.0, vmax=1.0, aspect="auto")
+    axes.imshow(chosen.weights.cpu().numpy(), cmap="Greys", vmin=0.0, vmax=1.0, aspect="auto")
     axes.set_xticks(range(len(source_ids)), source.pieces(source_ids), rotation=90)
     axes.set_yticks(range(len(target_ids)), target.pieces(target_ids))
     axes.set_xlabel("source token")
     axes.set_ylabel("target token predicted")
-    axes.set_title(f"attention, {which}", fontsize="small")
+    axes.set_title(f"attention, {chosen.title}", fontsize="small")
     return figure

@@ -10,12 +10,15 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from nmt import checkpoint, translate
 from nmt.cli import default_search
 from nmt.config import Sampling
 from nmt.data.tokenizer import TokenizerPair, train_tokenizers
+from nmt.lexicon import Shortlist
 from nmt.models import build
+from nmt.tokens import BOS, EOS, PAD, UNK
 from nmt.translator import Translator
 from tests.tiny_run import compose_config
 
@@ -196,6 +199,36 @@ def test_translations_begin_with_the_text_of_their_prefix(trained, tmp_path, mon
     with pytest.raises(ValueError, match=f"has 1 lines but .* has {len(prefixes)}"):
         call(monkeypatch, capsys, b"ein hund\n", *arguments, "--output", tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["prefixes"]
+
+
+def test_a_shortlist_is_what_translations_are_made_of(trained, tmp_path, monkeypatch, capsys):
+    tokenizers = checkpoint.load(trained).tokenizers
+    size = tokenizers.target.vocabulary_size
+    candidates = torch.full((size, 1), EOS)
+    allowed = torch.tensor([PAD, UNK, BOS, EOS, *tokenizers.target.encode("ein hund")]).unique()
+    for name, always, digest in (
+        ("few", allowed, tokenizers.digest),
+        ("all", torch.arange(size), tokenizers.digest),
+        ("others", allowed, "0" * 64),
+    ):
+        Shortlist(candidates, always, size, digest).save(tmp_path / name)
+    stdin = "\n".join(TEXT[:4]).encode()
+    arguments = ["--checkpoint", trained, "--output-format", "json"]
+
+    def with_shortlist(name: str) -> list[list[str]]:
+        out = call(monkeypatch, capsys, stdin, *arguments, "--shortlist", tmp_path / name).removesuffix("\n")
+        return [json.loads(line)["translations"][0]["tokens"] for line in out.split("\n")]
+
+    assert {token for tokens in with_shortlist("few") for token in tokens} <= set(tokenizers.target.pieces(allowed))
+    assert with_shortlist("all") == [best.tokens for [best] in by_the_library(trained, TEXT[:4])]
+    assert with_shortlist("all") != with_shortlist("few")
+    for extra, message in (
+        (["others"], "other subwords"),
+        (["none"], "none: no shortlist"),
+        (["all", "--sample"], "--sample"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call(monkeypatch, capsys, stdin, *arguments, "--shortlist", tmp_path / extra[0], *extra[1:])
 
 
 # --- where the model looked -------------------------------------------------------------------------------------------
