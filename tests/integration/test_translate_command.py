@@ -2,7 +2,6 @@
 
 import dataclasses
 import gzip
-import io
 import json
 import os
 import subprocess
@@ -10,43 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 from nmt import checkpoint, translate
 from nmt.cli import default_search
 from nmt.config import Sampling
-from nmt.data.tokenizer import TokenizerPair, train_tokenizers
-from nmt.lexicon import Shortlist
-from nmt.models import build
-from nmt.tokens import BOS, EOS, PAD, UNK
 from nmt.translator import Translator
-from tests.tiny_run import compose_config
-
-TEXT = ["ein hund läuft", "eine frau liest ein buch", "zwei kinder spielen im park", "ein mann schläft ½ tag"] * 5
-KEYS = {"text", "score", "log_probability", "log_probability_per_token", "tokens", "length", "finished"}
-SHORT = ["--max-length-a", "0", "--max-length-b", "6", "--precision", "fp32"]
-"""An untrained model rarely ends by itself: keep its translations short."""
-BAHDANAU = ("model=bahdanau", *(f"model.{name}_dim=8" for name in ("embedding", "attention", "maxout")))
-BAHDANAU += ("model.hidden_dim=12",)
-SEQ2SEQ = ("model=seq2seq", "model.embedding_dim=8", "model.hidden_dim=12")
-
-
-def make_run(
-    folder: Path, seed: int, tokenizers: TokenizerPair | None = None, text: list[str] = TEXT, *model: str
-) -> Path:
-    """A run folder with one checkpoint of an untrained model."""
-    config = compose_config(
-        *(model or BAHDANAU), f"seed={seed}", "data.tokenizer.vocabulary_size=60", "training.precision=fp32"
-    )
-    if tokenizers is None:
-        tokenizers = train_tokenizers(config.data.tokenizer, text, text, len(text), seed=1)
-    model = build(config.model, tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size, seed)
-    for parameter in model.parameters():
-        parameter.data.mul_(3.0)  # away from the uniform distribution
-    checkpoints = folder / "checkpoints"
-    checkpoint.save(checkpoint.step_folder(checkpoints, 1), model.state_dict(), tokenizers, config, step=1)
-    checkpoint.link(checkpoints, "last", checkpoint.step_folder(checkpoints, 1))
-    return folder
+from tests.translate_runs import KEYS, SHORT, TEXT, by_the_library, call, make_run
 
 
 @pytest.fixture(scope="module")
@@ -56,19 +24,6 @@ def trained(tmp_path_factory) -> Path:
 
 def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "nmt.translate", *map(str, arguments)]
-
-
-def call(monkeypatch, capsys, stdin: bytes, *arguments: object) -> str:
-    """The command within this process: stdout."""
-    monkeypatch.setattr(sys, "argv", ["nmt.translate", *map(str, arguments), *SHORT])
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="ascii"))
-    translate.main()
-    return capsys.readouterr().out
-
-
-def by_the_library(run: Path | list[Path], lines: list[str], n_best: int = 1, **changes: object):
-    config = dataclasses.replace(default_search(), max_length_a=0.0, max_length_b=6, **changes)
-    return Translator.load(run, "cpu", "fp32").n_best(lines, n_best, config)
 
 
 # --- text in, text out ------------------------------------------------------------------------------------------------
@@ -181,137 +136,6 @@ def test_an_ensemble(trained, tmp_path, monkeypatch, capsys):
     stranger = make_run(tmp_path / "three", seed=2, text=[line.upper() for line in TEXT])
     with pytest.raises(ValueError, match="tokenizers"):
         call(monkeypatch, capsys, stdin, "--checkpoint", trained, "--checkpoint", stranger)
-
-
-def test_translations_begin_with_the_text_of_their_prefix(trained, tmp_path, monkeypatch, capsys):
-    """Letter by letter, whether it ends where a word ends or inside one."""
-    whole = "eine frau liest ein buch"
-    prefixes = [whole[:end] for end in range(len(whole) + 1)]
-    (tmp_path / "prefixes").write_text("\n".join(prefixes), encoding="utf-8")
-    stdin = "\n".join(["ein hund"] * len(prefixes)).encode()
-    arguments = ["--checkpoint", trained, "--target-prefix", tmp_path / "prefixes"]
-    found = call(monkeypatch, capsys, stdin, *arguments, "--max-length-b", 30).removesuffix("\n").split("\n")
-    assert len(found) == len(prefixes)
-    for text, prefix in zip(found, prefixes, strict=True):
-        assert text.startswith(prefix.rstrip())
-    by_one = call(monkeypatch, capsys, stdin, *arguments, "--max-length-b", 30, "--buffer-size", 1)
-    assert by_one.removesuffix("\n").split("\n") == found
-    with pytest.raises(ValueError, match=f"has 1 lines but .* has {len(prefixes)}"):
-        call(monkeypatch, capsys, b"ein hund\n", *arguments, "--output", tmp_path / "out")
-    assert [path.name for path in tmp_path.iterdir()] == ["prefixes"]
-
-
-def test_a_shortlist_is_what_translations_are_made_of(trained, tmp_path, monkeypatch, capsys):
-    tokenizers = checkpoint.load(trained).tokenizers
-    size = tokenizers.target.vocabulary_size
-    candidates = torch.full((size, 1), EOS)
-    allowed = torch.tensor([PAD, UNK, BOS, EOS, *tokenizers.target.encode("ein hund")]).unique()
-    for name, always, digest in (
-        ("few", allowed, tokenizers.digest),
-        ("all", torch.arange(size), tokenizers.digest),
-        ("others", allowed, "0" * 64),
-    ):
-        Shortlist(candidates, always, size, digest).save(tmp_path / name)
-    stdin = "\n".join(TEXT[:4]).encode()
-    arguments = ["--checkpoint", trained, "--output-format", "json"]
-
-    def with_shortlist(name: str) -> list[list[str]]:
-        out = call(monkeypatch, capsys, stdin, *arguments, "--shortlist", tmp_path / name).removesuffix("\n")
-        return [json.loads(line)["translations"][0]["tokens"] for line in out.split("\n")]
-
-    assert {token for tokens in with_shortlist("few") for token in tokens} <= set(tokenizers.target.pieces(allowed))
-    assert with_shortlist("all") == [best.tokens for [best] in by_the_library(trained, TEXT[:4])]
-    assert with_shortlist("all") != with_shortlist("few")
-    for extra, message in (
-        (["others"], "other subwords"),
-        (["none"], "none: no shortlist"),
-        (["all", "--sample"], "--sample"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call(monkeypatch, capsys, stdin, *arguments, "--shortlist", tmp_path / extra[0], *extra[1:])
-
-
-# --- where the model looked -------------------------------------------------------------------------------------------
-
-
-def test_hard_alignments_are_a_column(trained, monkeypatch, capsys):
-    lines = ["ein hund läuft", "", "zwei\u00a0kinder \u3000 im park"]
-    stdin = "\n".join(lines).encode()
-    out = call(monkeypatch, capsys, stdin, "--checkpoint", trained, "--align", "hard").removesuffix("\n").split("\n")
-    plain = call(monkeypatch, capsys, stdin, "--checkpoint", trained).removesuffix("\n").split("\n")
-    texts, links = zip(*(line.split(" ||| ") for line in out), strict=True)
-    assert list(texts) == plain
-    assert out[1] == " ||| "
-    for source, text, written in zip(lines, texts, links, strict=True):
-        pairs = [tuple(map(int, link.split("-"))) for link in written.split()]
-        assert pairs == sorted(pairs)
-        assert sorted(target for _, target in pairs) == list(range(len(text.split())))
-        assert all(0 <= place < len(source.split()) for place, _ in pairs)
-    n_best = call(monkeypatch, capsys, stdin, "--checkpoint", trained, "--align", "hard", "--n-best", 2).split("\n")
-    assert n_best[0].split(" ||| ")[:2] == ["0", texts[0]]
-    assert n_best[0].split(" ||| ")[3] == links[0]
-
-
-def test_soft_alignments_have_their_tokens_and_words(trained, monkeypatch, capsys):
-    lines = ["ein hund läuft", "", "zwei\u00a0kinder \u3000 im park"]
-    arguments = ["--checkpoint", trained, "--output-format", "json", "--token-scores", "--n-best", 2]
-    stdin = "\n".join(lines).encode()
-    soft, hard = (call(monkeypatch, capsys, stdin, *arguments, "--align", kind) for kind in ("soft", "hard"))
-    for line, entry, short in zip(lines, *(text.removesuffix("\n").split("\n") for text in (soft, hard)), strict=True):
-        entry, short = json.loads(entry), json.loads(short)
-        assert entry["source"] == line
-        for translation, brief in zip(entry["translations"], short["translations"], strict=True):
-            assert set(translation) == KEYS | {"token_log_probabilities", "alignment", "attention"} == set(brief)
-            assert translation["alignment"] == brief["alignment"]
-            if not line:
-                assert (translation["alignment"], translation["attention"]) == ("", None)
-                assert translation["token_log_probabilities"] == []
-                continue
-            assert sum(translation["token_log_probabilities"]) == pytest.approx(
-                translation["log_probability"], abs=1e-4
-            )
-            attention = translation["attention"]
-            whose = {"layer": 1, "layers": 1, "head": "mean", "heads": 1}
-            assert brief["attention"] == whose
-            assert whose.items() <= attention.items()
-            end = ["</s>"] if translation["finished"] else []
-            assert attention["source_tokens"] == [*entry["source_tokens"], "</s>"]
-            assert attention["target_tokens"] == translation["tokens"] + end
-            assert attention["source_words"] == [*line.split(), "</s>"]
-            assert attention["target_words"] == translation["text"].split() + end
-            for rows, columns, matrix in (
-                ("target_tokens", "source_tokens", "weights"),
-                ("target_words", "source_words", "word_weights"),
-            ):
-                assert len(attention[matrix]) == len(attention[rows])
-                for row in attention[matrix]:
-                    assert len(row) == len(attention[columns])
-                    assert sum(row) == pytest.approx(1.0, abs=1e-4)
-
-
-def test_what_cannot_be_aligned_is_refused_before_anything_is_read(trained, tmp_path, monkeypatch, capsys):
-    def refused(match: str, *arguments: object) -> None:
-        with pytest.raises(ValueError, match=match):
-            call(monkeypatch, capsys, b"\xff", *arguments)
-
-    usual = ("--checkpoint", trained)
-    for reverse in ("true", "false"):
-        fixed = make_run(tmp_path / reverse, 1, None, TEXT, *SEQ2SEQ, f"model.reverse_source={reverse}")
-        refused("Seq2Seq reads one fixed vector", "--checkpoint", fixed, "--align", "hard")
-    refused("ensemble", *usual, "--checkpoint", trained, "--align", "hard")
-    refused("--align soft: .*--output-format json", *usual, "--align", "soft")
-    refused("--token-scores: .*--output-format json", *usual, "--token-scores")
-    refused("--align-layer: without effect", *usual, "--align-layer", 1)
-    refused("--align-head: without effect", *usual, "--align-head", "mean")
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "message"),
-    [("--align-layer", 2, "layers 1 to 1, found 2"), ("--align-head", 0, "heads 1 to 1, found 0")],
-)
-def test_a_layer_or_head_that_there_is_not_is_named(trained, monkeypatch, capsys, option, value, message):
-    with pytest.raises(ValueError, match=f"{option}.*{message}"):
-        call(monkeypatch, capsys, b"ein hund\n", "--checkpoint", trained, "--align", "hard", option, value)
 
 
 # --- mistakes ---------------------------------------------------------------------------------------------------------
