@@ -9,9 +9,10 @@
     "log_probability_per_token", "perplexity", "tokens" (target subwords), "token_log_probabilities" (EOS the last)}
 
 Logarithms are natural, perplexity is exp(-log probability per subword). A blank line is a sentence of no words, EOS
-alone, as in training's validation, whose perplexity this gives for the same pairs. A summary of all pairs goes to
-stderr, with json as an object: perplexity per subword; per word and per byte of the target lines as they are, which
-models with different subwords can be compared by (the end of a line counts as one word and as one byte).
+alone, as in training's validation, whose perplexity this gives for the same pairs. An ensemble's log probabilities are
+the means of its models'. A summary of all pairs goes to stderr, with json as an object: perplexity per subword; per
+word and per byte of the target lines as they are, which models with different subwords can be compared by (the end of a
+line counts as one word and as one byte).
 """
 
 import json

@@ -9,8 +9,9 @@ nothing else; a summary goes to stderr.
 --output-format text: the translation. With --n-best above 1, a line for each of its entries, best first (samples: in
     the order of drawing):
     INPUT LINE, FROM 0 ||| TRANSLATION ||| SCORE
-  With --align hard one more column, word links in Pharaoh format: SOURCE WORD-TARGET WORD, both from 0, as in
+  With --align hard one more column, the last: word links in Pharaoh format, SOURCE WORD-TARGET WORD, both from 0, as in
     TRANSLATION ||| 0-0 1-2
+  and nothing on either side of the bars for a blank line
 --output-format json: an object for each input line, {"source": ..., "source_tokens" (subwords), "translations": [
     {"text", "score", "log_probability", "log_probability_per_token", "tokens" (subwords), "length" (|y|),
     "finished" (false: cut at the length limit)}, ...]}, and in each translation

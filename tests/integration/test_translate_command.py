@@ -14,7 +14,7 @@ from nmt import checkpoint, translate
 from nmt.cli import default_search
 from nmt.config import Sampling
 from nmt.translator import Translator
-from tests.translate_runs import KEYS, SHORT, TEXT, by_the_library, call, make_run
+from tests.translate_runs import BAHDANAU, KEYS, SHORT, TEXT, by_the_library, call, make_run
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +122,14 @@ def test_search_options_reach_the_search(trained, monkeypatch, capsys):
         assert out == "".join(f"{best.text}\n" for [best] in by_the_library(trained, TEXT[:4], **changes))
     longer = call(monkeypatch, capsys, stdin, "--checkpoint", trained, "--min-length", 5)
     assert longer != default
+
+
+def test_search_options_belong_to_the_command_not_to_the_checkpoint(tmp_path, monkeypatch, capsys):
+    run = make_run(tmp_path / "validated", 1, None, TEXT, *BAHDANAU, "search=greedy", "search.min_length=3")
+    assert Translator.load(run, "cpu").search == default_search()
+    stdin = "\n".join(TEXT[:4]).encode()
+    out = call(monkeypatch, capsys, stdin, "--checkpoint", run)
+    assert out == "".join(f"{best.text}\n" for [best] in by_the_library(run, TEXT[:4]))
 
 
 def test_an_ensemble(trained, tmp_path, monkeypatch, capsys):
