@@ -261,6 +261,24 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
     return Checkpoint(model.to(device).eval(), tokenizers, config, folder, int(facts["step"]))
 
 
+def load_ensemble(paths: Sequence[Path | str], device: torch.device | str = "cpu") -> list[Checkpoint]:
+    """Load checkpoints whose models are to work as one: all must have the same tokenizers.
+
+    Raises:
+        CheckpointError: see :func:`load`; none is named, or their tokenizers differ.
+    """
+    loaded = [load(path, device) for path in paths]
+    if not loaded:
+        raise CheckpointError("no checkpoint named: one or more are needed")
+    for other in loaded[1:]:
+        if other.tokenizers.digest != loaded[0].tokenizers.digest:
+            raise CheckpointError(
+                f"{loaded[0].path} and {other.path} have different tokenizers: the models of an ensemble must be "
+                "trained on the same prepared data"
+            )
+    return loaded
+
+
 def load_config(folder: Path) -> TrainConfig:
     """The configuration stored in a checkpoint, or in a run folder."""
 

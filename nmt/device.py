@@ -72,6 +72,19 @@ def resolve_search_precision(name: str, device: torch.device) -> SearchPrecision
     return "int8"
 
 
+def limit_threads(number: int | None) -> None:
+    """Let torch use so many CPU threads; None leaves it to torch.
+
+    Raises:
+        ValueError: fewer than one.
+    """
+    if number is None:
+        return
+    if number < 1:
+        raise ValueError(f"threads (--threads): expected 1 or more, found {number}")
+    torch.set_num_threads(number)
+
+
 def autocast(device: torch.device, precision: SearchPrecision) -> AbstractContextManager[object]:
     """Context in which matrix products run in ``precision``; parameters stay float32. int8 is the model's business."""
     if precision != "bf16":

@@ -12,6 +12,7 @@ import torch
 from nmt.config import Sampling, SearchConfig
 from nmt.data.batch import encode_source
 from nmt.device import SearchPrecision, autocast
+from nmt.forced import check_attention, with_details
 from nmt.lexicon import Shortlist
 from nmt.models.base import TranslationModel
 from nmt.models.int8 import quantized
@@ -24,14 +25,19 @@ class Request(NamedTuple):
     sources: Sequence[Sequence[int]]  # subword ids of each, without EOS
     config: SearchConfig
     n_best: int = 1
-    with_attention: bool = False
     prefixes: Sequence[Sequence[int]] | None = None  # target subword ids that each translation begins with
     sampling: Sampling | None = None  # n_best samples instead of the n best
     keys: Sequence[int] | None = None  # of the sentences, for sampling
+    with_token_scores: bool = False  # fill in Hypothesis.token_log_probabilities
+    with_attention: bool = False  # fill in Hypothesis.attention
 
 
 class Engine(Protocol):
-    """Answers requests in order: for each of its sentences what ``nmt.search.search`` promises."""
+    """Answers requests in order: for each of its sentences what ``nmt.search.search`` promises.
+
+    What cannot be done is refused with a ValueError, also where a request has no sentences: so it can be asked about
+    beforehand.
+    """
 
     def run(self, requests: Iterable[Request]) -> Iterator[list[list[Hypothesis]]]:
         """The hypotheses of every request; takes the next request when it can work on it."""
@@ -62,17 +68,28 @@ class TorchEngine:
     def run(self, requests: Iterable[Request]) -> Iterator[list[list[Hypothesis]]]:
         """See :class:`Engine`."""
         for request in requests:
+            if request.with_attention:
+                check_attention(self.models)
             source, lengths = (tensor.to(self.device) for tensor in encode_source(request.sources))
             with autocast(self.device, self.precision):
-                yield search(
+                found = search(
                     self.models,
                     source,
                     lengths,
                     request.config,
                     request.n_best,
-                    with_attention=request.with_attention,
                     prefixes=request.prefixes,
                     sampling=request.sampling,
                     keys=request.keys,
                     shortlist=self.shortlist,
                 )
+                if request.with_token_scores or request.with_attention:
+                    found = with_details(
+                        self.models,
+                        request.sources,
+                        found,
+                        self.device,
+                        request.with_token_scores,
+                        request.with_attention,
+                    )
+            yield found

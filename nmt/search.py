@@ -60,7 +60,8 @@ class Hypothesis(NamedTuple):
     score: float  # log_probability / penalty(|y|)
     log_probability: float  # sum over the tokens, EOS included if finished
     finished: bool  # ended in EOS; False: cut at the length limit
-    attention: Tensor | None  # [|y|, layers, heads, src_len] float32, the row of EOS included if finished
+    token_log_probabilities: list[float] | None = None  # of the |y| subwords; these two are filled in by nmt/forced.py
+    attention: Tensor | None = None  # [|y|, layers, heads, src_len] float32 on the CPU
 
 
 class _Live(NamedTuple):
@@ -134,7 +135,6 @@ def search(
     source_lengths: Tensor,
     config: SearchConfig,
     n_best: int = 1,
-    with_attention: bool = False,
     prefixes: Sequence[Sequence[int]] | None = None,
     sampling: Sampling | None = None,
     keys: Sequence[int] | None = None,
@@ -148,7 +148,6 @@ def search(
         source_lengths: [batch] int64.
         config: beam size, length penalty, limits, constraints (``batch_tokens`` is the caller's business).
         n_best: entries wanted for each sentence.
-        with_attention: also read off the weights of the returned hypotheses, by running the model over each once more.
         prefixes: target subwords that each sentence's translation begins with; empty is free.
         sampling: draw ``n_best`` translations of each sentence instead of searching; the beam size has no part in it.
         keys: for sampling, an int of 0 or more for each sentence: with equal key, sentence and seed go equal samples.
@@ -160,14 +159,11 @@ def search(
 
     Raises:
         ValueError: an option out of range, a prefix that no translation can have, sampling without keys, vocabularies
-            of different sizes, attention of an ensemble or of a model that has none, a model whose output is not a
-            number, constraints that leave nothing.
+            of different sizes, a model whose output is not a number, constraints that leave nothing.
     """
     check(config, n_best, sampling)
     if not models:
         raise ValueError("search needs at least one model")
-    if with_attention and len(models) > 1:
-        raise ValueError("attention weights are those of one model; an ensemble of several has none of its own")
     batch = source.size(0)
     if prefixes is not None:
         check_prefixes(prefixes, batch)
@@ -181,17 +177,13 @@ def search(
         memories = [model.encode(source, source_lengths) for model in models]
         limit = length_limit(source_lengths, config)
         if sampling is not None and keys is not None:
-            results = _sample(models, memories, limit, config, n_best, prefixes, Sampler(sampling, keys, n_best))
-        elif shortlist is not None:
-            words = shortlist.of(source, prefixes or ())
-            local = None if prefixes is None else [words.places(prefix) for prefix in prefixes]
-            found = _search(models, memories, limit, config, n_best, local, words=words)
-            results = [[each._replace(tokens=words.ids[each.tokens].tolist()) for each in row] for row in found]
-        else:
-            results = _search(models, memories, limit, config, n_best, prefixes)
-        if with_attention:
-            results = _attach_attention(models[0], memories[0], source_lengths, results)
-    return results
+            return _sample(models, memories, limit, config, n_best, prefixes, Sampler(sampling, keys, n_best))
+        if shortlist is None:
+            return _search(models, memories, limit, config, n_best, prefixes)
+        words = shortlist.of(source, prefixes or ())
+        local = None if prefixes is None else [words.places(prefix) for prefix in prefixes]
+        found = _search(models, memories, limit, config, n_best, local, words=words)
+        return [[each._replace(tokens=words.ids[each.tokens].tolist()) for each in row] for row in found]
 
 
 def _sample(
@@ -396,12 +388,12 @@ def _collect(stopped: _Frontier, penalty: float, results: list[list[Hypothesis]]
     cut_tokens, cut_log_probability = live.tokens.tolist(), live.log_probability.tolist()
     for row, sentence in enumerate(stopped.sentence.tolist()):
         ended = [
-            Hypothesis(tokens[row][n][: lengths[row][n] - 1], scores[row][n], log_probability[row][n], True, None)
+            Hypothesis(tokens[row][n][: lengths[row][n] - 1], scores[row][n], log_probability[row][n], True)
             for n in range(n_best)
             if log_probability[row][n] > -math.inf
         ]
         cut = [
-            Hypothesis(ids, value / penalty, value, False, None)
+            Hypothesis(ids, value / penalty, value, False)
             for ids, value in zip(cut_tokens[row], cut_log_probability[row], strict=True)
             if value > -math.inf
         ]
@@ -411,23 +403,3 @@ def _collect(stopped: _Frontier, penalty: float, results: list[list[Hypothesis]]
                 "no translation has a probability: the models' parameters are not finite numbers, or min_length, "
                 "no_repeat_ngram, forbid_unk and the prefix together leave no subword to go on with"
             )
-
-
-def _attach_attention(
-    model: TranslationModel, memory: Memory, source_lengths: Tensor, results: list[list[Hypothesis]]
-) -> list[list[Hypothesis]]:
-    """The same hypotheses with the weights that the model uses when it is forced along each of them."""
-    sources = source_lengths.tolist()
-    with_weights: list[list[Hypothesis]] = [[] for _ in results]
-    for rank in range(max((len(hypotheses) for hypotheses in results), default=0)):
-        sentences = [row for row, hypotheses in enumerate(results) if len(hypotheses) > rank]
-        chosen = [results[row][rank] for row in sentences]
-        inputs = [torch.tensor([BOS, *hypothesis.tokens]) for hypothesis in chosen]
-        target_in = torch.nn.utils.rnn.pad_sequence(inputs, batch_first=True, padding_value=PAD)
-        rows = torch.tensor(sentences, device=source_lengths.device)
-        weights = model.attention(target_in.to(rows.device), select_rows(memory, rows))
-        weights = weights.permute(0, 3, 1, 2, 4)  # [rows, tgt_len, layers, heads, src_len]
-        for row, hypothesis, own in zip(sentences, chosen, weights, strict=True):
-            size = len(hypothesis.tokens) + int(hypothesis.finished)
-            with_weights[row].append(hypothesis._replace(attention=own[:size, ..., : sources[row]].clone()))
-    return with_weights

@@ -1,7 +1,7 @@
 """Translate text with a trained model, one line in, one line out.
 
     python -m nmt.translate --checkpoint runs/demo_bahdanau_s1 --beam-size 5 < in.txt > out.txt
-    python -m nmt.translate --checkpoint runs/a --checkpoint runs/b --input in.txt --output out.txt    # an ensemble
+    python -m nmt.translate --checkpoint runs/a runs/b --input in.txt --output out.txt    # an ensemble
 
 Text is UTF-8 whatever the locale; only \\n ends a line; a blank line gives a blank line. Translations go to stdout, and
 nothing else; a summary goes to stderr.
@@ -9,22 +9,26 @@ nothing else; a summary goes to stderr.
 --output-format text: the translation. With --n-best above 1, a line for each of its entries, best first (samples: in
     the order of drawing):
     INPUT LINE, FROM 0 ||| TRANSLATION ||| SCORE
---output-format json: an object for each input line, {"source": ..., "translations": [{"text", "score",
-    "log_probability", "tokens" (subwords), "length" (|y|), "finished" (false: cut at the length limit)}, ...]}
+  With --align hard one more column, the last: word links in Pharaoh format, SOURCE WORD-TARGET WORD, both from 0, as in
+    TRANSLATION ||| 0-0 1-2
+  and nothing on either side of the bars for a blank line
+--output-format json: an object for each input line, {"source": ..., "source_tokens" (subwords), "translations": [
+    {"text", "score", "log_probability", "log_probability_per_token", "tokens" (subwords), "length" (|y|),
+    "finished" (false: cut at the length limit)}, ...]}, and in each translation
+  --token-scores: "token_log_probabilities" of its |y| subwords, EOS the last of them
+  --align hard: "alignment" (Pharaoh format), "attention": {"layer", "layers", "head", "heads"} that it is read from
+  --align soft: both, and in "attention" the weights: "weights" [target_tokens][source_tokens] of subwords, and
+    "word_weights" [target_words][source_words], summed over a source word's subwords and averaged over a target word's
+
+A word is what stands between spaces in the line as it was given and in the translation as it is written. Row t is what
+was looked at when target token t was chosen. A target word is linked to the source word of most weight; weight on EOS
+is left out of account. Attention weights are coefficients of the computation, not explanations.
 """
 
-import json
-import os
-import stat
 import sys
-import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
 
-import torch
-
+from nmt.alignment import AttentionChoice, Which
 from nmt.checkpoint import load_config, resolve
 from nmt.cli import (
     CommandParser,
@@ -36,10 +40,10 @@ from nmt.cli import (
     search_config,
 )
 from nmt.data.corpus import decode_lines, read_lines
+from nmt.device import limit_threads
+from nmt.output import Format, Summary, whole_file
 from nmt.search import check
-from nmt.translator import Translation, Translator
-
-BUFFER_LINES = 4096
+from nmt.translator import BUFFER_LINES, Translator
 
 
 def parser() -> CommandParser:
@@ -50,11 +54,19 @@ def parser() -> CommandParser:
         "--checkpoint",
         type=Path,
         required=True,
-        action="append",
+        nargs="+",
+        action="extend",
         metavar="PATH",
-        help="a run folder (its best checkpoint) or a checkpoint; several times for an ensemble",
+        help="a run folder (its best checkpoint) or a checkpoint; several are an ensemble",
     )
     add("--input", type=Path, metavar="FILE", help="text to translate, also .gz, .xz or .zst (default: stdin)")
+    add(
+        "--target-prefix",
+        type=Path,
+        metavar="FILE",
+        help="line n is what the translation of line n begins with, letter by letter; blank: anything. White space at "
+        "its end does not count and its last word may go on: end it where a word ends or inside one",
+    )
     add(
         "--output",
         type=Path,
@@ -69,12 +81,34 @@ def parser() -> CommandParser:
         metavar="N",
         help="at most the beam size, but with --sample (default: %(default)s)",
     )
+    add("--token-scores", action="store_true", help="also the log probability of each subword; needs json")
+    add(
+        "--align",
+        choices=["hard", "soft"],
+        help="also where the model looked: word links, or the weights as well (needs json); not for several models, "
+        "nor for seq2seq, which reads one fixed vector",
+    )
+    add(
+        "--align-layer",
+        type=layer_or_head,
+        metavar="N|mean",
+        help="whose attention, of the decoder's layers from 1 (default: the last but one, which comes nearest to word "
+        "alignment; the only one)",
+    )
+    add("--align-head", type=layer_or_head, metavar="N|mean", help="... and of its heads from 1 (default: mean)")
     add(
         "--buffer-size",
         type=int,
         default=BUFFER_LINES,
         metavar="LINES",
         help="read, sorted by length and answered at a time; 1 answers each line as it comes (default: %(default)s)",
+    )
+    add(
+        "--shortlist",
+        type=Path,
+        metavar="FILE",
+        help="what nmt.shortlist made for this model: translations are searched for among the subwords that the "
+        "sentence may need, which is faster",
     )
     add_search_arguments(parser)
     add_sampling_arguments(parser)
@@ -83,107 +117,66 @@ def parser() -> CommandParser:
     return parser
 
 
+def layer_or_head(value: str) -> Which:
+    """A number or ``mean``."""
+    return "mean" if value == "mean" else int(value)
+
+
 def main() -> None:
     arguments = parser().parse_args()
     config = search_config(arguments, load_config(resolve(arguments.checkpoint[0])).search)
     drawing = sampling(arguments)
     check(config, arguments.n_best, drawing)  # before a model is loaded
-    if arguments.threads is not None:
-        if arguments.threads < 1:
-            raise ValueError(f"threads (--threads): expected 1 or more, found {arguments.threads}")
-        torch.set_num_threads(arguments.threads)
-    translator = Translator.from_checkpoint(arguments.checkpoint, arguments.device, arguments.precision)
-    lines = decode_lines(sys.stdin.buffer, "stdin") if arguments.input is None else read_lines(arguments.input)
-    as_lines = json_lines if arguments.output_format == "json" else n_best_lines if arguments.n_best > 1 else text_lines
+    choice = attention_choice(arguments.align, arguments.align_layer, arguments.align_head)
+    if drawing is not None and arguments.shortlist is not None:
+        raise ValueError("--shortlist: without effect on samples; leave out --shortlist or --sample")
+    check_format(arguments.output_format, arguments.align, arguments.token_scores)
+    limit_threads(arguments.threads)
+    translator = Translator.load(arguments.checkpoint, arguments.device, arguments.precision, arguments.shortlist)
+    answers = translator.stream(
+        decode_lines(sys.stdin.buffer, "stdin") if arguments.input is None else read_lines(arguments.input),
+        config,
+        n_best=arguments.n_best,
+        buffer_size=arguments.buffer_size,
+        prefixes=None if arguments.target_prefix is None else read_lines(arguments.target_prefix),
+        sampling=drawing,
+        token_scores=arguments.token_scores,
+        alignment=choice,
+    )
+    form = Format(arguments.output_format, arguments.n_best > 1, arguments.token_scores, arguments.align)
     summary = Summary()
     with whole_file(arguments.output) as output:
-        answers = translator.stream(lines, config, arguments.buffer_size, arguments.n_best, drawing)
-        for number, (source, translations) in enumerate(summary.count(answers)):
-            output.writelines(as_lines(number, source, translations))
+        for number, answer in enumerate(summary.count(answers)):
+            output.writelines(form.lines(number, answer))
             if number % arguments.buffer_size == arguments.buffer_size - 1:
                 output.flush()
     print(summary, file=sys.stderr)
 
 
-# --- output -----------------------------------------------------------------------------------------------------------
+def attention_choice(align: str | None, layer: Which | None, head: Which | None) -> AttentionChoice | None:
+    """Whose attention to look at, if any.
 
-
-def text_lines(number: int, source: str, translations: list[Translation]) -> list[str]:
-    """The best translation alone."""
-    return [f"{translations[0].text}\n"]
-
-
-def n_best_lines(number: int, source: str, translations: list[Translation]) -> list[str]:
-    """One line for each translation, numbered by input line."""
-    return [f"{number} ||| {translation.text} ||| {translation.score:.6f}\n" for translation in translations]
-
-
-def json_lines(number: int, source: str, translations: list[Translation]) -> list[str]:
-    """One JSON object."""
-    entries = [
-        {
-            "text": translation.text,
-            "score": translation.score,
-            "log_probability": translation.log_probability,
-            "tokens": translation.tokens,
-            "length": translation.length,
-            "finished": translation.finished,
-        }
-        for translation in translations
-    ]
-    return [json.dumps({"source": source, "translations": entries}, ensure_ascii=False) + "\n"]
-
-
-class Summary:
-    """Counts what goes through ``count``; as a string, the line for stderr."""
-
-    def __init__(self) -> None:
-        self.lines = self.blank = self.tokens = self.cut = 0
-        self.seconds = 0.0
-
-    def count(self, answers: Iterable[tuple[str, list[Translation]]]) -> Iterator[tuple[str, list[Translation]]]:
-        """Pass everything on; the clock runs until the last answer."""
-        start = time.perf_counter()
-        for source, translations in answers:
-            self.lines += 1
-            self.blank += translations[0].length == 0
-            self.tokens += translations[0].length
-            self.cut += not translations[0].finished
-            yield source, translations
-        self.seconds = time.perf_counter() - start
-
-    def __str__(self) -> str:
-        seconds = max(self.seconds, 1e-9)
-        return (
-            f"{self.lines} lines ({self.blank} blank) in {self.seconds:.1f} s without loading: "
-            f"{(self.lines - self.blank) / seconds:.1f} sentences/s, {self.tokens / seconds:.0f} target tokens/s; "
-            f"{self.cut} cut at the length limit"
-        )
-
-
-@contextmanager
-def whole_file(path: Path | None) -> Iterator[TextIO]:
-    """Where translations go: stdout, or a file that has its name only once everything is in it.
-
-    A name that exists and is no regular file (a named pipe, /dev/null) is written to directly.
+    Raises:
+        ValueError: a layer or a head, but no alignment.
     """
-    if path is None:
-        yield sys.stdout
-        return
-    final = Path(os.path.realpath(path))  # through a link to what it points to
-    if not final.parent.is_dir():
-        raise ValueError(f"output (--output): no folder {final.parent}; make it first")
-    if final.exists() and not stat.S_ISREG(final.stat().st_mode):
-        with open(final, "w", encoding="utf-8", newline="\n") as output:
-            yield output
-        return
-    temporary = final.with_name(f".{final.name}.{os.getpid()}.part")
-    try:
-        with open(temporary, "w", encoding="utf-8", newline="\n") as output:
-            yield output
-        os.replace(temporary, final)
-    finally:
-        temporary.unlink(missing_ok=True)
+    if align is not None:
+        return AttentionChoice(layer, "mean" if head is None else head)
+    for name, value in (("layer", layer), ("head", head)):
+        if value is not None:
+            raise ValueError(f"--align-{name}: without effect unless alignments are written; add --align hard or soft")
+    return None
+
+
+def check_format(output_format: str, align: str | None, token_scores: bool) -> None:
+    """Refuse what a line of text has no place for.
+
+    Raises:
+        ValueError: naming the option.
+    """
+    if output_format == "text":
+        for option, wanted in (("--align soft", align == "soft"), ("--token-scores", token_scores)):
+            if wanted:
+                raise ValueError(f"{option}: a line of text has no place for it; add --output-format json")
 
 
 if __name__ == "__main__":

@@ -1,42 +1,36 @@
 """Text in, text out: what a program imports to translate with a trained model.
 
-    translator = Translator.from_checkpoint("runs/X")
-    [[best]] = translator.translate(["A man is sleeping."], config)
-    print(best.text)
+    from nmt import Translator
+
+    translator = Translator.load("runs/X")
+    for translation in translator.translate(["A man is sleeping.", "Two dogs play."], beam_size=5):
+        print(translation.text, translation.score)
 
 Blank lines (nothing but white space) never reach the model: blank in, blank out. All others are encoded, searched in
 batches of like length, and decoded on the target side; the order and the batching of the input do not show in the
 output.
 """
 
+import dataclasses
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
-from typing import NamedTuple
 
-from nmt import checkpoint
+from nmt.alignment import AttentionChoice
+from nmt.checkpoint import load_ensemble
+from nmt.cli import default_search
 from nmt.config import Sampling, SearchConfig
-from nmt.data.corpus import is_blank
+from nmt.data.corpus import in_step
 from nmt.data.tokenizer import TokenizerPair
 from nmt.device import resolve_device, resolve_search_precision
 from nmt.engine import Engine, Request, TorchEngine
-from nmt.search import Hypothesis, check
+from nmt.lexicon import Shortlist
+from nmt.search import check
+from nmt.translation import Answer, Buffer, Task, Translation
 
-
-class Translation(NamedTuple):
-    """One translation of one line."""
-
-    text: str
-    score: float  # log_probability / penalty(length), see nmt/search.py
-    log_probability: float  # natural logarithm, of all subwords and EOS
-    ids: list[int]  # target subwords, without EOS
-    tokens: list[str]  # the same as pieces, with the mark of a word's beginning
-    length: int  # |y| as the length penalty counts it: subwords, EOS included if there is one
-    finished: bool  # False: cut at the length limit
-
-
-BLANK = Translation(text="", score=0.0, log_probability=0.0, ids=[], tokens=[], length=0, finished=True)
-"""The translation of a blank line. No model made it: it has no probability."""
+BUFFER_LINES = 4096
+"""Lines read, sorted by length and answered at a time."""
 
 
 class Translator:
@@ -45,129 +39,155 @@ class Translator:
     Args:
         engine: what translates ids.
         tokenizers: of both sides.
+        search: search options where none are given.
     """
 
-    def __init__(self, engine: Engine, tokenizers: TokenizerPair) -> None:
+    def __init__(self, engine: Engine, tokenizers: TokenizerPair, search: SearchConfig) -> None:
         self.engine = engine
         self.tokenizers = tokenizers
+        self.search = search
 
     @classmethod
-    def from_checkpoint(
-        cls, paths: str | Path | Sequence[str | Path], device: str = "auto", precision: str = "fp32"
+    def load(
+        cls,
+        paths: str | Path | Sequence[str | Path],
+        device: str = "auto",
+        precision: str = "fp32",
+        shortlist: str | Path | None = None,
     ) -> "Translator":
         """Load a run folder or a checkpoint folder, or several for an ensemble.
+
+        The search options are those of ``configs/search/beam.yaml``, whatever the model was validated with.
 
         Args:
             paths: what ``nmt.checkpoint.load`` takes.
             device: auto, cpu, cuda, cuda:N.
-            precision: fp32, bf16 or auto. In bf16 the rounding of a product depends on the size of the batch, so that
-                hypotheses of almost equal score may change places.
+            precision: fp32, bf16, int8 or auto. In bf16 the rounding of a product depends on the size of the batch, so
+                that hypotheses of almost equal score may change places.
+            shortlist: a file that ``nmt.shortlist`` has made: searches are faster, their probabilities are over the
+                sentence's shortlist, and they lack what is not on it. Samples and scores of subwords do not use it.
 
         Raises:
-            ValueError: no checkpoint there, a damaged one, tokenizers that differ, an unknown device or precision.
+            ValueError: no checkpoint there, a damaged one, tokenizers that differ, an unknown device or precision, a
+                shortlist for others.
         """
         where = resolve_device(device)
-        paths = [paths] if isinstance(paths, (str, Path)) else paths
-        loaded = [checkpoint.load(path, where) for path in paths]
-        if not loaded:
-            raise ValueError("no checkpoint named: a translator needs one or more")
-        for other in loaded[1:]:
-            if other.tokenizers.digest != loaded[0].tokenizers.digest:
-                raise ValueError(
-                    f"{loaded[0].path} and {other.path} have different tokenizers: the models of an ensemble must be "
-                    "trained on the same prepared data"
-                )
+        loaded = load_ensemble([paths] if isinstance(paths, (str, Path)) else paths, where)
+        words = None if shortlist is None else Shortlist.load(Path(shortlist), loaded[0].tokenizers.digest)
         models = [each.model for each in loaded]
-        return cls(TorchEngine(models, where, resolve_search_precision(precision, where)), loaded[0].tokenizers)
+        engine = TorchEngine(models, where, resolve_search_precision(precision, where), words)
+        return cls(engine, loaded[0].tokenizers, default_search() or loaded[0].config.search)
 
     def translate(
         self,
         lines: Iterable[str],
-        config: SearchConfig,
-        n_best: int = 1,
+        config: SearchConfig | None = None,
+        *,
+        beam_size: int | None = None,
+        prefixes: Iterable[str] | None = None,
         sampling: Sampling | None = None,
-        first_number: int = 0,
-    ) -> list[list[Translation]]:
-        """The ``n_best`` or fewer translations of every line, best first, in the order of the input.
+        token_scores: bool = False,
+        alignment: AttentionChoice | None = None,
+    ) -> list[Translation]:
+        """The best translation of every line, in the order of the input.
 
         Args:
             lines: one sentence each.
-            config: search options.
-            n_best: wanted for each line.
-            sampling: draw ``n_best`` translations of each line instead, in the order of drawing.
-            first_number: of the first line; samples go with a line's number and text.
+            config: search options; ``dataclasses.replace(translator.search, alpha=0.6)`` makes others.
+            beam_size: instead of that of ``config``.
+            prefixes: what each line's translation begins with, as text; blank: anything. White space at its end does
+                not count, and its last word may go on: after ``Ein`` may come `` Hund``, but also ``em``. A blank line
+                stays blank in any case.
+            sampling: draw a translation instead of searching for the best; a line's number and text decide what is
+                drawn, not what is translated with it.
+            token_scores: also give the log probability of each subword.
+            alignment: also look where the model looked, at this layer and head.
 
         Raises:
-            ValueError: an option out of range.
+            ValueError: an option out of range, something that the models cannot do, or another number of prefixes than
+                of lines, or one that holds what the target subwords cannot write.
         """
-        check(config, n_best, sampling)
-        sources = list(lines)
-        results: list[list[Translation]] = [[BLANK] for _ in sources]
-        spoken = [place for place, line in enumerate(sources) if not is_blank(line)]
-        encoded = self.tokenizers.source.encode_batch([sources[place] for place in spoken])
-        rows = {place: ids for place, ids in zip(spoken, encoded, strict=True) if ids}
-        hypotheses_each = config.beam_size if sampling is None else n_best
-        batches = list(batches_by_length(rows, config.batch_tokens // hypotheses_each))
-        requests = (
-            Request(
-                [rows[place] for place in batch],
-                config,
-                n_best,
-                sampling=sampling,
-                keys=None if sampling is None else [first_number + place for place in batch],
-            )
-            for batch in batches
-        )
-        for batch, found in zip(batches, self.engine.run(requests), strict=True):
-            for place, hypotheses in zip(batch, found, strict=True):
-                results[place] = [self._decode(hypothesis) for hypothesis in hypotheses]
-        return results
+        task = self._task(config, beam_size, 1, sampling, token_scores, alignment)
+        return [answer.translations[0] for answer in self._answers(lines, prefixes, task, buffer_size=None)]
+
+    def n_best(
+        self,
+        lines: Iterable[str],
+        n: int,
+        config: SearchConfig | None = None,
+        *,
+        beam_size: int | None = None,
+        prefixes: Iterable[str] | None = None,
+        sampling: Sampling | None = None,
+        token_scores: bool = False,
+        alignment: AttentionChoice | None = None,
+    ) -> list[list[Translation]]:
+        """``n`` or fewer translations of every line, best first, no two with equal subwords; or ``n`` samples.
+
+        See :meth:`translate`; ``n`` is at most the beam size, but for samples.
+        """
+        task = self._task(config, beam_size, n, sampling, token_scores, alignment)
+        return [answer.translations for answer in self._answers(lines, prefixes, task, buffer_size=None)]
 
     def stream(
         self,
         lines: Iterable[str],
-        config: SearchConfig,
-        buffer_size: int,
+        config: SearchConfig | None = None,
+        *,
         n_best: int = 1,
+        buffer_size: int = BUFFER_LINES,
+        prefixes: Iterable[str] | None = None,
         sampling: Sampling | None = None,
-    ) -> Iterator[tuple[str, list[Translation]]]:
+        token_scores: bool = False,
+        alignment: AttentionChoice | None = None,
+    ) -> Iterator[Answer]:
         """Every line with its translations, in order, read and translated ``buffer_size`` lines at a time.
 
-        Raises:
-            ValueError: an option out of range.
+        See :meth:`translate`. An option out of range is refused at once, what the models cannot do before the first
+        line is read.
         """
         if buffer_size < 1:
             raise ValueError(f"buffer size (--buffer-size): expected 1 or more lines, found {buffer_size}")
-        remaining = iter(lines)
-        number = 0
-        while buffer := list(islice(remaining, buffer_size)):
-            yield from zip(buffer, self.translate(buffer, config, n_best, sampling, number), strict=True)
-            number += len(buffer)
+        task = self._task(config, None, n_best, sampling, token_scores, alignment)
+        return self._answers(lines, prefixes, task, buffer_size)
 
-    def _decode(self, hypothesis: Hypothesis) -> Translation:
-        target, ids = self.tokenizers.target, hypothesis.tokens
-        return Translation(
-            text=target.decode(ids),
-            score=hypothesis.score,
-            log_probability=hypothesis.log_probability,
-            ids=ids,
-            tokens=target.pieces(ids),
-            length=len(ids) + int(hypothesis.finished),
-            finished=hypothesis.finished,
-        )
+    def _task(
+        self,
+        config: SearchConfig | None,
+        beam_size: int | None,
+        n_best: int,
+        sampling: Sampling | None,
+        token_scores: bool,
+        alignment: AttentionChoice | None,
+    ) -> Task:
+        config = config or self.search
+        if beam_size is not None:
+            config = dataclasses.replace(config, beam_size=beam_size)
+        check(config, n_best, sampling)
+        return Task(config, n_best, sampling, token_scores, alignment)
 
+    def _answers(
+        self, lines: Iterable[str], prefixes: Iterable[str] | None, task: Task, buffer_size: int | None
+    ) -> Iterator[Answer]:
+        """Answers in order; ``buffer_size`` None: all lines are read first."""
+        for name, given in (("lines", lines), ("prefixes", prefixes)):
+            if isinstance(given, str):
+                raise TypeError(f"{name}: expected a list of sentences, found one str; write [{given[:20]!r}]")
+        free = zip(lines, repeat(""))
+        pairs = free if prefixes is None else in_step(lines, prefixes, "input", "target prefix")
+        waiting: deque[Buffer] = deque()
 
-def batches_by_length(rows: dict[int, list[int]], budget: int) -> Iterator[list[int]]:
-    """Keys of ``rows`` in batches of like length: number of rows x longest row (EOS included) is ``budget`` at most.
+        def requests() -> Iterator[Request]:
+            # Asks whether it can be done at all.
+            yield task.request([], [], [])
+            number = 0
+            while read := list(islice(pairs, buffer_size)):
+                waiting.append(Buffer(read, number, self.tokenizers, task))
+                yield from waiting[-1].requests()
+                number += len(read)
 
-    A row that is longer than the budget is a batch of its own. Long rows come first, so that what does not fit into
-    memory shows at once.
-    """
-    batch: list[int] = []
-    for place in sorted(rows, key=lambda place: len(rows[place]), reverse=True):
-        if batch and (len(batch) + 1) * (len(rows[batch[0]]) + 1) > budget:
-            yield batch
-            batch = []
-        batch.append(place)
-    if batch:
-        yield batch
+        found = self.engine.run(requests())
+        next(found)
+        for hypotheses in found:
+            if waiting[0].take(hypotheses):
+                yield from waiting.popleft().answers()

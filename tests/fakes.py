@@ -1,5 +1,6 @@
 """Tiny models and tokenizers with known answers: search and translator are tested on them, without any training."""
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -163,5 +164,8 @@ class WordTokenizer:
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return ["▁" + self.listed[token] for token in ids]
 
-    def words(self, ids: Sequence[int]) -> list[list[int]]:
-        return [[place] for place in range(len(ids))]
+    def source_spans(self, text: str) -> list[tuple[int, int]]:
+        return [match.span() for match in re.finditer(r"\S+", text)]
+
+    def target_spans(self, ids: Sequence[int]) -> list[tuple[int, int]]:
+        return self.source_spans(self.decode(ids))

@@ -14,7 +14,7 @@ import torch
 from nmt.checkpoint import MODEL_FILE, Checkpoint
 from nmt.config import DataConfig, FilesData, SearchConfig, to_tree
 from nmt.data.batch import Batch, collate
-from nmt.data.corpus import read_lines
+from nmt.data.corpus import in_step, read_lines
 from nmt.data.dataset import prepare
 from nmt.data.tokenizer import TokenizerPair
 from nmt.device import Precision
@@ -87,15 +87,14 @@ def own_files(source: Path, reference: Path) -> ParallelText:
     Raises:
         ValueError: a file is missing or no UTF-8, they differ in length (both counts are named) or are empty.
     """
-    sources, references = list(read_lines(source)), list(read_lines(reference))
-    if len(sources) != len(references):
-        raise ValueError(
-            f"{source} has {len(sources)} lines but {reference} has {len(references)}: they must match line by line"
-        )
-    if not sources:
+    pairs = list(in_step(read_lines(source), read_lines(reference), str(source), str(reference)))
+    if not pairs:
         raise ValueError(f"{source}: no lines to translate")
     return ParallelText(
-        source.name.split(".")[0], sources, references, {"source": str(source), "reference": str(reference)}
+        source.name.split(".")[0],
+        [line for line, _ in pairs],
+        [line for _, line in pairs],
+        {"source": str(source), "reference": str(reference)},
     )
 
 
@@ -132,9 +131,9 @@ def evaluate(
 
     Time is that of translating alone: neither loading nor scoring counts.
     """
-    translator = Translator(TorchEngine([checkpoint.model], device, precision), checkpoint.tokenizers)
+    translator = Translator(TorchEngine([checkpoint.model], device, precision), checkpoint.tokenizers, search)
     started = time.perf_counter()
-    translations = [best[0] for best in translator.translate(text.sources, search)]
+    translations = translator.translate(text.sources)
     seconds = time.perf_counter() - started
     hypotheses = [translation.text for translation in translations]
     produced = sum(translation.length for translation in translations)  # subwords, EOS included

@@ -17,6 +17,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
@@ -108,6 +109,24 @@ def _bad_byte(name: str, number: int, start: int, error: UnicodeDecodeError) -> 
     )
 
 
+def in_step(left: Iterable[str], right: Iterable[str], left_name: str, right_name: str) -> Iterator[tuple[str, str]]:
+    """Line n of one with line n of the other, read side by side.
+
+    Raises:
+        DataError: one has more lines; names both counts. The lines before have been given out by then.
+    """
+    left, right = iter(left), iter(right)
+    for number, (one, other) in enumerate(zip_longest(left, right)):
+        if one is None or other is None:
+            longer = number + 1 + sum(1 for _ in (right if one is None else left))
+            counts = (number, longer) if one is None else (longer, number)
+            raise DataError(
+                f"{left_name} has {counts[0]} lines but {right_name} has {counts[1]}: line n of one must go with line "
+                "n of the other"
+            )
+        yield one, other
+
+
 def open_bytes(path: Path) -> BinaryIO:
     """Open a file for reading bytes, uncompressing by its ending."""
     if path.suffix == ".gz":
@@ -191,3 +210,8 @@ def record_text(value: Any, where: str) -> str:
 def is_blank(text: str) -> bool:
     """Whether there is nothing in a line but white space."""
     return not text or text.isspace()
+
+
+def pharaoh(links: Iterable[tuple[int, int]]) -> str:
+    """Word alignment in Pharaoh format, ``source-target`` with words counted from 0: ``0-0 1-2``."""
+    return " ".join(f"{source}-{target}" for source, target in links)

@@ -16,7 +16,7 @@ from typing import Any
 
 import nmt
 from nmt.config import ConfigError, DataConfig, DemoData, FilesData, HubData, to_tree
-from nmt.data.corpus import Corpus, DataError, Reader, TextPair
+from nmt.data.corpus import Corpus, DataError, Reader, TextPair, pharaoh
 from nmt.data.preparation import build
 from nmt.data.report import table
 from nmt.data.staging import claim, publish
@@ -195,7 +195,7 @@ def _open_corpus(config: DataConfig, log: Callable[[str], None]) -> Corpus:
 
 
 def _open_demo(config: DemoData) -> Corpus:
-    from nmt.data.demo import DemoPair, generate, pharaoh
+    from nmt.data.demo import DemoPair, generate
 
     made: dict[str, list[DemoPair]] = {}
 

@@ -85,11 +85,6 @@ def generate(
     return {name: splits[name] for name in ("train", "validation", "test")}
 
 
-def pharaoh(alignment: Alignment) -> str:
-    """Links in Pharaoh format: ``0-0 1-2``."""
-    return " ".join(f"{source}-{target}" for source, target in alignment)
-
-
 def sentences(*, seed: int, min_words: int, max_words: int, mean_words: float) -> Iterator[Sentence]:
     """An endless stream of analysed sentences with distinct sources."""
     if not 3 <= min_words < max_words:

@@ -11,11 +11,10 @@ A split is a list of entries read one after the other. An entry is
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import zip_longest
 from pathlib import Path
 
 from nmt.config import FilePair, FilesData, HubData
-from nmt.data.corpus import COMPRESSIONS, Corpus, DataError, Reader, TextPair, read_lines, record_text
+from nmt.data.corpus import COMPRESSIONS, Corpus, DataError, Reader, TextPair, in_step, read_lines, record_text
 
 Entry = str | FilePair
 
@@ -102,15 +101,7 @@ def _existing(names: Iterable[str]) -> Path:
 
 def _pair_of_files(source: Path, target: Path) -> tuple[list[Path], Reader]:
     def read() -> Iterator[TextPair]:
-        sources, targets = read_lines(source), read_lines(target)
-        for number, (left, right) in enumerate(zip_longest(sources, targets)):
-            if left is None or right is None:
-                longer = number + 1 + sum(1 for _ in (targets if left is None else sources))
-                counts = (number, longer) if left is None else (longer, number)
-                raise DataError(
-                    f"{source} has {counts[0]} lines but {target} has {counts[1]}: line n of one must translate line n "
-                    "of the other"
-                )
+        for left, right in in_step(read_lines(source), read_lines(target), str(source), str(target)):
             yield TextPair(left, right)
 
     return [source, target], read

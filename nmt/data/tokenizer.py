@@ -11,7 +11,7 @@ import io
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,18 +66,38 @@ class Tokenizer:
         """Piece of each id, with :data:`WORD_BEGIN` where a word begins; reserved ids by name (``</s>``)."""
         return [str(self._model.id_to_piece(int(i))) for i in ids]
 
-    def words(self, ids: Sequence[int]) -> list[list[int]]:
-        """Positions in ``ids`` of each word's pieces, in order; a word is what stands between spaces. BOS, EOS and PAD
-        are words of their own."""
-        groups: list[list[int]] = []
-        closed = True  # nothing yet that the next piece could continue
-        for position, (token, piece) in enumerate(zip(ids, self.pieces(ids), strict=True)):
-            reserved = token in (PAD, BOS, EOS)
-            if closed or reserved or piece.startswith(WORD_BEGIN):
-                groups.append([])
-            groups[-1].append(position)
-            closed = reserved
-        return groups
+    def source_spans(self, text: str) -> list[tuple[int, int]]:
+        """What of a line each piece of ``encode(line)`` stands for: [begin, end) in its characters, as they were before
+        anything was cleaned or normalised. Pieces that share a character (its bytes, the parts of ``½``) have the same
+        span or overlap; the mark of a word's beginning has the white space before it, if there is any."""
+        kept = [place for place, character in enumerate(text) if clean_line(character)[0]]
+        cleaned = clean_line(text)[0]
+        normal, offsets = self._model.normalize(cleaned, with_offsets=True)  # place in `cleaned` of each character
+        ends = [len(cleaned)] * (len(normal) + 1)  # where the next one begins
+        for place in reversed(range(len(normal))):
+            ends[place] = offsets[place + 1] if offsets[place + 1] > offsets[place] else ends[place + 1]
+        spans, first = [], 0
+        for token, piece in zip(self.encode(text), self._model.encode(cleaned, out_type=str), strict=True):
+            size = len(piece)
+            if self._model.is_byte(token):  # <0x41>; all but the first of a character are 0x80 to 0xBF
+                size = 1
+                first -= 0x80 <= int(piece[1:-1], 16) < 0xC0
+            spans.append((kept[offsets[first]], kept[ends[first + size - 1] - 1] + 1))
+            first += size
+        return spans
+
+    def target_spans(self, ids: Sequence[int]) -> list[tuple[int, int]]:
+        """What of the text ``decode(ids)`` each id has written: [begin, end) in its characters, one after the other. A
+        character of several bytes belongs to the last of them."""
+        text = self.decode(ids)
+        beginnings = self._model.decode([[int(i) for i in ids[: count + 1]] for count in range(len(ids))])
+        spans, begin = [], 0
+        for beginning in beginnings:
+            same = takewhile(lambda pair: pair[0] == pair[1], zip(clean_line(beginning)[0], text, strict=False))
+            end = max(begin, sum(1 for _ in same))
+            spans.append((begin, end))
+            begin = end
+        return spans
 
     def __reduce__(self) -> tuple[type["Tokenizer"], tuple[bytes]]:
         return Tokenizer, (self.model_bytes,)

@@ -9,19 +9,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
-from torch import Tensor
 
+from nmt.alignment import AttentionChoice, choose
 from nmt.config import TrainConfig
-from nmt.data.batch import Batch
+from nmt.data.batch import Batch, collate
 from nmt.data.dataset import PreparedData
 from nmt.data.loader import Loader
 from nmt.engine import TorchEngine
 from nmt.evaluation.likelihood import Likelihood, evaluate_likelihood
 from nmt.evaluation.metrics import Score, bleu, chrf
+from nmt.forced import force
 from nmt.models.base import TranslationModel
-from nmt.tokens import BOS, EOS
+from nmt.tokens import EOS
 from nmt.training.distributed import Processes
-from nmt.translator import Translation, Translator
+from nmt.translation import Translation
+from nmt.translator import Translator
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -115,9 +117,9 @@ def validate(
         likelihood = Likelihood(0.0, 0)
         if processes.rank < loader.batches_in_epoch(0):
             likelihood = evaluate_likelihood(model, batches, device, "fp32")
-        translator = Translator(TorchEngine([model], device, "fp32"), prepared.tokenizers)
+        translator = Translator(TorchEngine([model], device, "fp32"), prepared.tokenizers, config.search)
         sources = split.sources()[: config.training.validation_sentences][processes.rank :: processes.size]
-        translations = [found[0] for found in translator.translate(sources, config.search)]
+        translations = translator.translate(sources)
     model.train(training)
     return Share(likelihood, translations)
 
@@ -169,30 +171,19 @@ def attention_figure(model: TranslationModel, prepared: PreparedData, sample: Sa
     """
     source, target = prepared.tokenizers
     source_ids, target_ids = [*source.encode(sample.source), EOS], [*sample.ids, EOS][:LONGEST_SHOWN]
-    weights = _attention(model, source_ids, target_ids, device)  # [layers, heads, tgt_len, src_len]
-    layers, heads = weights.shape[:2]
-    which = f"layer {layers} of {layers}, mean over {heads} heads" if layers * heads > 1 else "the only layer and head"
+    batch = collate([source_ids], [target_ids], [0]).to(device)
+    weights = force([model], batch, with_log_probabilities=False, with_attention=True).attention
+    assert weights is not None  # [1, tgt_len, layers, heads, src_len]
+    chosen = choose(weights[0], AttentionChoice())
 
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(1.5 + 0.35 * len(source_ids), 1.5 + 0.35 * len(target_ids)), layout="tight")
     axes = figure.add_subplot()
-    axes.imshow(weights[-1].mean(dim=0).numpy(), cmap="Greys", vmin=0.0, vmax=1.0, aspect="auto")
+    axes.imshow(chosen.weights.cpu().numpy(), cmap="Greys", vmin=0.0, vmax=1.0, aspect="auto")
     axes.set_xticks(range(len(source_ids)), source.pieces(source_ids), rotation=90)
     axes.set_yticks(range(len(target_ids)), target.pieces(target_ids))
     axes.set_xlabel("source token")
     axes.set_ylabel("target token predicted")
-    axes.set_title(f"attention, {which}", fontsize="small")
+    axes.set_title(f"attention, {chosen.title}", fontsize="small")
     return figure
-
-
-def _attention(model: TranslationModel, source_ids: list[int], target_ids: list[int], device: torch.device) -> Tensor:
-    training = model.training
-    model.eval()
-    source = torch.tensor([source_ids], device=device)  # [1, src_len]
-    target_in = torch.tensor([[BOS, *target_ids[:-1]]], device=device)  # [1, tgt_len]
-    with torch.inference_mode():
-        memory = model.encode(source, torch.tensor([len(source_ids)], device=device))
-        weights = model.attention(target_in, memory)
-    model.train(training)
-    return weights[0].cpu()  # [layers, heads, tgt_len, src_len]

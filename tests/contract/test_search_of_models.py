@@ -9,6 +9,7 @@ import yaml
 
 from nmt.config import CONFIG_DIR, BahdanauConfig, Sampling, Seq2SeqConfig, TransformerConfig, parse
 from nmt.data.batch import encode_source
+from nmt.engine import Request, TorchEngine
 from nmt.models import build
 from nmt.models.base import TranslationModel
 from nmt.search import Hypothesis, search
@@ -163,20 +164,29 @@ def test_samples_are_the_same_in_any_batch_and_score_as_they_are(name):
     assert len({tuple(sample.tokens) for samples in alone for sample in samples}) > 40
 
 
-@pytest.mark.parametrize("name", ATTENDING)
-def test_attention_is_that_of_forced_decoding(name):
-    model, rows = make(name), sources(6)
-    found = run(model, rows, options(beam_size=3, max_length_b=8), n_best=3, with_attention=True)
+@pytest.mark.parametrize("name", MODELS)
+def test_token_scores_and_attention_are_those_of_the_steps(name):
+    model, rows = make(name), sources(9)
+    attends = name != "seq2seq"
+    config = options(beam_size=3, max_length_b=8)
+    engine = TorchEngine([model], torch.device("cpu"), "fp32")
+    [found] = engine.run([Request(rows, config, n_best=3, with_token_scores=True, with_attention=attends)])
     model.eval()
     for row, hypotheses in zip(rows, found, strict=True):
         memory = model.encode(*encode_source([row]))
         for hypothesis in hypotheses:
-            length = len(hypothesis.tokens) + int(hypothesis.finished)
-            state, expected = model.init_state(memory), []
-            for token in [BOS, *hypothesis.tokens][:length]:
-                step = model.step(torch.tensor([token]), state, memory, with_attention=True)
-                state, expected = step.state, [*expected, step.attention[0]]
-            torch.testing.assert_close(hypothesis.attention, torch.stack(expected), atol=1e-5, rtol=1e-4)
+            target = [*hypothesis.tokens, *([EOS] if hypothesis.finished else [])]
+            state, scores, weights = model.init_state(memory), [], []
+            for previous, token in zip([BOS, *target], target, strict=False):
+                step = model.step(torch.tensor([previous]), state, memory, with_attention=attends)
+                state, weights = step.state, [*weights, step.attention[0]] if attends else None
+                scores.append(model.project(step.features)[0].double().log_softmax(dim=-1)[token].item())
+            assert hypothesis.token_log_probabilities == pytest.approx(scores, abs=1e-4)
+            assert sum(hypothesis.token_log_probabilities) == pytest.approx(hypothesis.log_probability, abs=1e-4)
+            if attends:
+                torch.testing.assert_close(hypothesis.attention, torch.stack(weights), atol=1e-5, rtol=1e-4)
+            else:
+                assert hypothesis.attention is None
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import gzip
-import io
 import json
 import os
 import subprocess
@@ -10,41 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 
 from nmt import checkpoint, translate
 from nmt.cli import default_search
-from nmt.config import CONFIG_DIR, Sampling, TrainConfig, parse
-from nmt.data.tokenizer import TokenizerPair, train_tokenizers
-from nmt.models import build
+from nmt.config import Sampling
 from nmt.translator import Translator
-
-TEXT = ["ein hund läuft", "eine frau liest ein buch", "zwei kinder spielen im park", "ein mann schläft ½ tag"] * 5
-SHORT = ["--max-length-a", "0", "--max-length-b", "6", "--precision", "fp32"]
-"""An untrained model rarely ends by itself: keep its translations short."""
-
-
-def tiny_config(seed: int) -> TrainConfig:
-    sizes = ["embedding_dim=8", "hidden_dim=12", "attention_dim=8", "maxout_dim=8"]
-    overrides = ["model=bahdanau", f"seed={seed}", "data.tokenizer.vocabulary_size=60", "training.precision=fp32"]
-    with initialize_config_dir(str(CONFIG_DIR), version_base=None):
-        composed = compose("train", overrides=overrides + [f"model.{size}" for size in sizes])
-    return parse(TrainConfig, OmegaConf.to_container(composed, resolve=True))
-
-
-def make_run(folder: Path, seed: int, tokenizers: TokenizerPair | None = None, text: list[str] = TEXT) -> Path:
-    """A run folder with one checkpoint of an untrained model."""
-    config = tiny_config(seed)
-    if tokenizers is None:
-        tokenizers = train_tokenizers(config.data.tokenizer, text, text, len(text), seed=1)
-    model = build(config.model, tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size, seed)
-    for parameter in model.parameters():
-        parameter.data.mul_(3.0)  # away from the uniform distribution
-    checkpoints = folder / "checkpoints"
-    checkpoint.save(checkpoint.step_folder(checkpoints, 1), model.state_dict(), tokenizers, config, step=1)
-    checkpoint.link(checkpoints, "last", checkpoint.step_folder(checkpoints, 1))
-    return folder
+from tests.translate_runs import BAHDANAU, KEYS, SHORT, TEXT, by_the_library, call, make_run
 
 
 @pytest.fixture(scope="module")
@@ -54,19 +24,6 @@ def trained(tmp_path_factory) -> Path:
 
 def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "nmt.translate", *map(str, arguments)]
-
-
-def call(monkeypatch, capsys, stdin: bytes, *arguments: object) -> str:
-    """The command within this process: stdout."""
-    monkeypatch.setattr(sys, "argv", ["nmt.translate", *map(str, arguments), *SHORT])
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="ascii"))
-    translate.main()
-    return capsys.readouterr().out
-
-
-def by_the_library(run: Path | list[Path], lines: list[str], n_best: int = 1, **changes: object):
-    config = dataclasses.replace(default_search(), max_length_a=0.0, max_length_b=6, **changes)
-    return Translator.from_checkpoint(run, "cpu", "fp32").translate(lines, config, n_best)
 
 
 # --- text in, text out ------------------------------------------------------------------------------------------------
@@ -122,12 +79,17 @@ def test_json(trained, monkeypatch, capsys):
     assert "ä" in out
     found = [json.loads(line) for line in out.removesuffix("\n").split("\n")]
     assert [entry["source"] for entry in found] == lines
+    tokenizer = checkpoint.load(trained).tokenizers.source
+    assert [entry["source_tokens"] for entry in found] == [tokenizer.pieces(tokenizer.encode(line)) for line in lines]
     for entry, expected in zip(found, by_the_library(trained, lines, n_best=2), strict=True):
-        assert set(entry["translations"][0]) == {"text", "score", "log_probability", "tokens", "length", "finished"}
+        assert set(entry["translations"][0]) == KEYS
         assert [t["text"] for t in entry["translations"]] == [t.text for t in expected]
         assert [t["tokens"] for t in entry["translations"]] == [t.tokens for t in expected]
         assert [t["score"] for t in entry["translations"]] == pytest.approx([t.score for t in expected], abs=1e-5)
         assert [t["length"] for t in entry["translations"]] == [t.length for t in expected]
+        assert [t["log_probability_per_token"] for t in entry["translations"]] == [
+            pytest.approx(t.log_probability / t.length, abs=1e-5) if t.length else None for t in expected
+        ]
 
 
 def test_samples(trained, monkeypatch, capsys):
@@ -135,12 +97,13 @@ def test_samples(trained, monkeypatch, capsys):
     out = call(monkeypatch, capsys, b"ein hund\n\nim park\n", *arguments)
     sampling = Sampling(temperature=0.9, top_k=20, top_p=1.0, seed=4)
     config = dataclasses.replace(default_search(), max_length_a=0.0, max_length_b=6)
-    made = Translator.from_checkpoint(trained, "cpu").translate(["ein hund", "", "im park"], config, 3, sampling)
+    made = Translator.load(trained, "cpu").n_best(["ein hund", "", "im park"], 3, config, sampling=sampling)
     assert out == "".join(f"{n} ||| {t.text} ||| {t.score:.6f}\n" for n, found in enumerate(made) for t in found)
-    one_by_one = call(monkeypatch, capsys, b"ein hund\n\nim park\n", *arguments, "--buffer-size", 1)
-    without_score = [line.rsplit(" ||| ", 1)[0] for line in out.split("\n")]
-    assert without_score == [line.rsplit(" ||| ", 1)[0] for line in one_by_one.split("\n")]
-    with pytest.raises(ValueError, match=r"--top-p\): expected"):
+    by_one = call(monkeypatch, capsys, b"ein hund\n\nim park\n", *arguments, "--buffer-size", 1)
+    assert [line.split(" ||| ")[:2] for line in by_one.split("\n")] == [
+        line.split(" ||| ")[:2] for line in out.split("\n")
+    ]
+    with pytest.raises(ValueError, match="--top-p"):
         call(monkeypatch, capsys, b"", "--checkpoint", trained, "--sample", "--top-p", 0)
 
 
@@ -161,12 +124,21 @@ def test_search_options_reach_the_search(trained, monkeypatch, capsys):
     assert longer != default
 
 
+def test_search_options_belong_to_the_command_not_to_the_checkpoint(tmp_path, monkeypatch, capsys):
+    run = make_run(tmp_path / "validated", 1, None, TEXT, *BAHDANAU, "search=greedy", "search.min_length=3")
+    assert Translator.load(run, "cpu").search == default_search()
+    stdin = "\n".join(TEXT[:4]).encode()
+    out = call(monkeypatch, capsys, stdin, "--checkpoint", run)
+    assert out == "".join(f"{best.text}\n" for [best] in by_the_library(run, TEXT[:4]))
+
+
 def test_an_ensemble(trained, tmp_path, monkeypatch, capsys):
     tokenizers = checkpoint.load(trained).tokenizers
     other = make_run(tmp_path / "two", seed=2, tokenizers=tokenizers)
     stdin = "\n".join(TEXT[:4]).encode()
     out = call(monkeypatch, capsys, stdin, "--checkpoint", trained, "--checkpoint", other)
     assert out == "".join(f"{best.text}\n" for [best] in by_the_library([trained, other], TEXT[:4]))
+    assert out == call(monkeypatch, capsys, stdin, "--checkpoint", trained, other)
     twice = call(monkeypatch, capsys, stdin, "--checkpoint", trained, "--checkpoint", trained)
     assert twice == call(monkeypatch, capsys, stdin, "--checkpoint", trained)
     stranger = make_run(tmp_path / "three", seed=2, text=[line.upper() for line in TEXT])

@@ -14,11 +14,14 @@ LAYERS = [
     {"composition"},  # what the commands that Hydra composes for share
     {"analysis"},
     {"training"},
+    {"output", "scorer"},
     {"evaluation", "translator"},
     {"formats"},  # what other programs read: written, and run
     {"checkpoint"},
-    {"workers"},
+    {"translation"},
+    {"alignment", "workers"},
     {"engine"},
+    {"forced"},
     {"search"},
     {"constraints", "lengths", "lexicon", "sampling"},
     {"models", "data"},
@@ -66,8 +69,8 @@ def imports(path: Path) -> list[tuple[str, bool]]:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_only_from_the_right(path: Path) -> None:
     module = module_of(path)
-    if module == "nmt":
-        assert not [name for name, _ in imports(path) if name.startswith("nmt")]
+    if module == "nmt":  # names of the public interface, looked up when they are asked for
+        assert not [name for name, at_top in imports(path) if at_top and name.startswith("nmt")]
         return
     own = layer_of(module)
     assert own in RANK, f"{module} belongs to no layer: add it to the order or move it"
@@ -92,6 +95,32 @@ def test_heavy_libraries_stay_where_they_belong(path: Path) -> None:
         if root in ("datasets", "huggingface_hub"):
             assert layer == "data", f"{path.name}: only data imports {root}"
             assert not at_top, f"{path.name}: {root} must be imported where it is used"
+
+
+def test_import_nmt_imports_nothing_else() -> None:
+    """A program that only asks for the version, or for one command, does not wait for torch."""
+    code = """
+import sys
+before = set(sys.modules)
+import nmt
+assert nmt.__version__
+assert "Translator" in dir(nmt)
+print(*sorted(name for name in set(sys.modules) - before if not name.startswith("nmt")))
+print(nmt.Translator.__module__, "torch" in sys.modules)
+from nmt import *
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    extra, public = done.stdout.splitlines()
+    assert "torch" not in extra.split()
+    assert public == "nmt.translator True"
+
+
+def test_an_unknown_name_of_the_package_is_an_attribute_error() -> None:
+    import nmt
+
+    with pytest.raises(AttributeError, match="Abacus"):
+        nmt.Abacus  # noqa: B018
 
 
 def test_the_core_needs_only_four_libraries() -> None:

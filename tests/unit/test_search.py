@@ -322,34 +322,6 @@ def test_cut_hypotheses_come_only_where_none_ended():
     assert kinds <= {(True,), (False,)}
 
 
-# --- attention --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("beam_size", [1, 5])
-def test_attention_is_that_of_the_returned_hypothesis(beam_size):
-    model = AutomatonModel(seed=4, vocabulary=12)
-    with_weights = run(model, SOURCES, options(beam_size=beam_size), n_best=beam_size, with_attention=True)
-    without = run(model, SOURCES, options(beam_size=beam_size), n_best=beam_size)
-    for source, found, plain in zip(SOURCES, with_weights, without, strict=True):
-        assert [h._replace(attention=None) for h in found] == plain
-        for hypothesis in found:
-            length = len(hypothesis.tokens) + int(hypothesis.finished)
-            assert hypothesis.attention.shape == (length, model.LAYERS, model.HEADS, len(source) + 1)
-            memory = model.encode(*encode_source([source]))
-            state, rows = model.init_state(memory), []
-            for token in [BOS, *hypothesis.tokens][:length]:
-                step = model.step(torch.tensor([token]), state, memory, with_attention=True)
-                state, rows = step.state, [*rows, step.attention[0]]
-            torch.testing.assert_close(hypothesis.attention, torch.stack(rows))
-
-
-def test_attention_of_what_has_none_is_refused():
-    with pytest.raises(ValueError, match="fixed vector"):
-        run(ScriptedModel({}), [[4]], options(), with_attention=True)
-    with pytest.raises(ValueError, match="ensemble"):
-        run([AutomatonModel(0), AutomatonModel(1)], [[4]], options(), with_attention=True)
-
-
 # --- the rest of the contract -----------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,8 @@ from collections import Counter
 
 import pytest
 
-from nmt.data.demo import generate, pharaoh
+from nmt.data.corpus import pharaoh
+from nmt.data.demo import generate
 
 LENGTHS = {"min_words": 3, "max_words": 60, "mean_words": 13.0}
 SIZES = {"train_pairs": 1500, "validation_pairs": 300, "test_pairs": 300}

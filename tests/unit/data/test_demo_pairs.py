@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nmt.data.demo import pharaoh, to_pair
+from nmt.data.corpus import pharaoh
+from nmt.data.demo import to_pair
 from nmt.data.demo_clause import Adjunct, Argument, Attached, Clause
 from nmt.data.demo_lexicon import adjectives
 from nmt.data.demo_nouns import nouns

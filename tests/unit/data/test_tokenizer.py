@@ -167,27 +167,72 @@ def test_any_text_can_be_encoded(joint: Tokenizer, text: str) -> None:
     joint.decode(ids)
 
 
-# --- words ------------------------------------------------------------------------------------------------------------
+# --- what a piece stands for ------------------------------------------------------------------------------------------
+
+ODD = [
+    "½ dog",
+    "dog\u00a0cat",
+    "  the  dog ",
+    "a\tdog",
+    "日本 dog",
+    "日\u3000本",
+    "a´b",
+    "do\u200bg",
+    "d\x00og",
+    "\x85dog\x01 \x02",
+]
+ODD += ["\ufeffdog", "▁dog ▁", "dog\r\ncat", "ﬁ ﬂ", "e\u0301", "ё</s>", "<0x41>A", "\U0001f600 x"]
+
+
+@pytest.mark.parametrize("normalization", ["identity", "nmt_nfkc"])
+@pytest.mark.parametrize("byte_fallback", [False, True])
+@pytest.mark.parametrize("text", [*ENGLISH[:3], *ODD, "", " "])
+def test_source_spans_are_what_a_piece_was_made_of(normalization: str, byte_fallback: bool, text: str) -> None:
+    size = 320 if byte_fallback else 60
+    tokenizer = trained(normalization=normalization, byte_fallback=byte_fallback, vocabulary_size=size).source
+    ids, spans = tokenizer.encode(text), tokenizer.source_spans(text)
+    assert len(spans) == len(ids)
+    assert spans == sorted(spans)
+    assert all(0 <= begin < end <= len(text) for begin, end in spans)
+    covered = {place for begin, end in spans for place in range(begin, end)}
+    assert {place for place, character in enumerate(text) if character.isalpha()} <= covered
+    for piece, (begin, end) in zip(tokenizer.pieces(ids), spans, strict=True):
+        letters = piece.replace(WORD_BEGIN, "")
+        if normalization == "identity" and letters and not piece.startswith("<"):
+            assert text[begin:end].strip(WORD_BEGIN + "\x00\x01\x02\ufeff \r\n\x85") == letters
+
+
+def test_source_spans_by_hand(joint: Tokenizer, with_bytes: Tokenizer) -> None:
+    assert joint.encode("日本") == [joint.encode("日")[0], UNK]  # the mark of a beginning, and one UNK
+    assert joint.source_spans("日本 日") == [(0, 1), (0, 2), (2, 3), (3, 4)]
+    assert with_bytes.source_spans("é日") == [(0, 1), (0, 1), (0, 1), (1, 2), (1, 2), (1, 2)]
+    assert joint.source_spans("\x00日") == [(1, 2), (1, 2)]
 
 
 @settings(deadline=None)
-@given(st.lists(st.sampled_from([*" ".join(ENGLISH).split(), "unseen", "Ж", "aaa"]), min_size=1, max_size=12))
-def test_words_group_their_pieces(joint: Tokenizer, words: list[str]) -> None:
-    ids = joint.encode(" ".join(words))
-    groups = joint.words(ids)
-    assert [position for group in groups for position in group] == list(range(len(ids)))
-    assert len(groups) == len(words)
-    pieces = joint.pieces(ids)
-    for word, group in zip(words, groups, strict=True):
-        if UNK not in [ids[position] for position in group]:
-            assert "".join(pieces[position] for position in group) == WORD_BEGIN + word
+@given(st.data())
+def test_target_spans_cut_the_text_into_what_each_id_writes(
+    joint: Tokenizer, with_bytes: Tokenizer, data: st.DataObject
+) -> None:
+    tokenizer = data.draw(st.sampled_from([joint, with_bytes]))
+    ids = data.draw(st.lists(st.integers(0, tokenizer.vocabulary_size - 1), max_size=12))
+    text, spans = tokenizer.decode(ids), tokenizer.target_spans(ids)
+    assert len(spans) == len(ids)
+    assert "".join(text[begin:end] for begin, end in spans) == text
+    for place, (begin, _) in enumerate(spans):
+        before = tokenizer.decode(ids[:place])
+        if "\ufffd" not in before:  # no half characters
+            assert text[:begin] == before
 
 
-def test_reserved_ids_are_words_of_their_own(joint: Tokenizer) -> None:
-    dog = joint.encode("dog")
-    n = len(dog)
-    assert joint.words([BOS, *dog, EOS, PAD]) == [[0], list(range(1, n + 1)), [n + 1], [n + 2]]
-    assert joint.words([*dog, EOS, dog[-1]])[1:] == [[n], [n + 1]]
+def test_target_spans_of_bytes(with_bytes: Tokenizer) -> None:
+    ids = with_bytes.encode("é dog")
+    spans = with_bytes.target_spans(ids)
+    assert "".join("é dog"[begin:end] for begin, end in spans) == "é dog"
+    assert spans[:3] == [(0, 0), (0, 0), (0, 1)]
+
+
+def test_reserved_ids_have_names(joint: Tokenizer) -> None:
     assert joint.pieces([PAD, UNK, BOS, EOS]) == ["<pad>", "<unk>", "<s>", "</s>"]
 
 
@@ -242,7 +287,6 @@ def test_long_lines_take_part_in_training(kind: str) -> None:
 def test_a_very_long_word_is_encoded_whole(joint: Tokenizer) -> None:
     word = "dog" * 7000
     assert joint.decode(joint.encode(word)) == word
-    assert joint.words(joint.encode(word)) == [list(range(len(joint.encode(word))))]
 
 
 def test_training_is_repeatable_and_follows_the_sample() -> None:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 import torch
 
+from nmt import forced
 from nmt.config import BahdanauConfig, ModelConfig, Seq2SeqConfig, TransformerConfig
 from nmt.data.batch import Batch, collate
-from nmt.evaluation import likelihood
 from nmt.evaluation.likelihood import Likelihood, evaluate_likelihood
 from nmt.models import build
 from nmt.models.base import TranslationModel
@@ -76,7 +76,7 @@ def test_equals_the_naive_sum_however_batched(model: TranslationModel, pairs: li
 def test_projects_in_chunks_and_only_real_positions(
     model: TranslationModel, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(likelihood, "PROJECTED_ROWS", 7)
+    monkeypatch.setattr(forced, "PROJECTED_ROWS", 7)
     seen: list[int] = []
     project = model.project
 
