@@ -1,6 +1,7 @@
 """Where to compute and in which number format: devices, ``precision: auto``, autocast."""
 
 import ctypes
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -140,3 +141,8 @@ def synchronize(device: torch.device) -> None:
     """Wait until a GPU has done what it was told to do, so that a clock can be read. A CPU is never behind."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
+
+
+def cores() -> int:
+    """Processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

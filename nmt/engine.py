@@ -11,12 +11,15 @@ import torch
 
 from nmt.config import Sampling, SearchConfig
 from nmt.data.batch import encode_source
-from nmt.device import SearchPrecision, autocast
+from nmt.device import SearchPrecision, autocast, give_back_freed_memory
 from nmt.forced import check_attention, with_details
 from nmt.lexicon import Shortlist
 from nmt.models.base import TranslationModel
 from nmt.models.int8 import quantized
 from nmt.search import Hypothesis, search
+
+TRIM_EVERY = 64
+"""Requests after which a process gives back the memory that it has kept for tensors."""
 
 
 class Request(NamedTuple):
@@ -67,7 +70,9 @@ class TorchEngine:
 
     def run(self, requests: Iterable[Request]) -> Iterator[list[list[Hypothesis]]]:
         """See :class:`Engine`."""
-        for request in requests:
+        for number, request in enumerate(requests, start=1):
+            if number % TRIM_EVERY == 0:
+                give_back_freed_memory()
             if request.with_attention:
                 check_attention(self.models)
             source, lengths = (tensor.to(self.device) for tensor in encode_source(request.sources))

@@ -13,21 +13,25 @@ output.
 
 import dataclasses
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice, repeat
 from pathlib import Path
 
+import torch
+
 from nmt.alignment import AttentionChoice
-from nmt.checkpoint import load_ensemble
+from nmt.checkpoint import Checkpoint, load_ensemble
 from nmt.cli import default_search
 from nmt.config import Sampling, SearchConfig
 from nmt.data.corpus import in_step
 from nmt.data.tokenizer import TokenizerPair
-from nmt.device import resolve_device, resolve_search_precision
+from nmt.device import SearchPrecision, cores, keep_freed_memory, resolve_device, resolve_search_precision
 from nmt.engine import Engine, Request, TorchEngine
 from nmt.lexicon import Shortlist
 from nmt.search import check
 from nmt.translation import Answer, Buffer, Task, Translation
+from nmt.workers import WorkerEngine
 
 BUFFER_LINES = 4096
 """Lines read, sorted by length and answered at a time."""
@@ -54,6 +58,8 @@ class Translator:
         device: str = "auto",
         precision: str = "fp32",
         shortlist: str | Path | None = None,
+        workers: int = 1,
+        threads: int | None = None,
     ) -> "Translator":
         """Load a run folder or a checkpoint folder, or several for an ensemble.
 
@@ -66,17 +72,28 @@ class Translator:
                 that hypotheses of almost equal score may change places.
             shortlist: a file that ``nmt.shortlist`` has made: searches are faster, their probabilities are over the
                 sentence's shortlist, and they lack what is not on it. Samples and scores of subwords do not use it.
+            workers: processes that translate, for a machine with several cores; 1 is this one alone.
+            threads: of torch in each of several workers; None: the cores are shared out.
 
         Raises:
             ValueError: no checkpoint there, a damaged one, tokenizers that differ, an unknown device or precision, a
-                shortlist for others.
+                shortlist for others, workers on a GPU.
         """
+        places = [paths] if isinstance(paths, (str, Path)) else list(paths)
         where = resolve_device(device)
-        loaded = load_ensemble([paths] if isinstance(paths, (str, Path)) else paths, where)
-        words = None if shortlist is None else Shortlist.load(Path(shortlist), loaded[0].tokenizers.digest)
-        models = [each.model for each in loaded]
-        engine = TorchEngine(models, where, resolve_search_precision(precision, where), words)
-        return cls(engine, loaded[0].tokenizers, default_search() or loaded[0].config.search)
+        make = partial(_engine, places, where, resolve_search_precision(precision, where), shortlist)
+        engine: Engine
+        engine, first = make()  # in any case: what cannot be loaded is better said before processes start
+        if workers != 1:
+            if where.type != "cpu":
+                raise ValueError(f"workers (--workers): several are for the CPU; {where} is used best by one process")
+            engine = WorkerEngine(partial(_first, make), workers, threads or max(1, cores() // max(1, workers)))
+        return cls(engine, first.tokenizers, default_search() or first.config.search)
+
+    def close(self) -> None:
+        """End the processes of several workers; without them there is nothing to end."""
+        if isinstance(self.engine, WorkerEngine):
+            self.engine.close()
 
     def translate(
         self,
@@ -191,3 +208,17 @@ class Translator:
         for hypotheses in found:
             if waiting[0].take(hypotheses):
                 yield from waiting.popleft().answers()
+
+
+def _engine(
+    paths: Sequence[str | Path], device: torch.device, precision: SearchPrecision, shortlist: str | Path | None
+) -> tuple[TorchEngine, Checkpoint]:
+    """The models at some paths as an engine, and the first of their checkpoints."""
+    loaded = load_ensemble(paths, device)
+    words = None if shortlist is None else Shortlist.load(Path(shortlist), loaded[0].tokenizers.digest)
+    return TorchEngine([each.model for each in loaded], device, precision, words), loaded[0]
+
+
+def _first(make: Callable[[], tuple[TorchEngine, Checkpoint]]) -> TorchEngine:
+    keep_freed_memory()  # a process that does nothing else
+    return make()[0]

@@ -1,6 +1,5 @@
 """Tables of what :mod:`nmt.benchmark` has measured, and the facts about the machine that belong beside them."""
 
-import os
 import platform
 from collections.abc import Sequence
 from statistics import median
@@ -11,7 +10,7 @@ import torch
 from nmt.analysis.report import markdown_table
 from nmt.analysis.training_memory import Peak, Point
 from nmt.analysis.training_speed import STAGES, Round, Stage
-from nmt.device import Precision, has_bf16
+from nmt.device import Precision, cores, has_bf16
 
 MEGABYTE = 1 << 20
 
@@ -54,7 +53,7 @@ def machine(device: torch.device) -> dict[str, str | int | bool]:
     """What the figures depend on beside the program."""
     facts: dict[str, str | int | bool] = {
         "cpu": _processor(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        "cores": cores(),
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
