@@ -18,11 +18,22 @@ def parsed(*arguments: str):
 def test_every_search_option_arrives():
     usual = default_search()
     assert search_config(parsed(), usual) == usual
-    changed = SearchConfig(3, "simple", 0.5, 2, 1.5, 7, 4, True, 99)
+    changed = SearchConfig(
+        beam_size=3,
+        length_penalty="simple",
+        alpha=0.5,
+        min_length=2,
+        max_length_a=1.5,
+        max_length_b=7,
+        patience=1.5,
+        no_repeat_ngram=4,
+        forbid_unk=True,
+        batch_tokens=99,
+    )
     arguments = [
         *("--beam-size", "3", "--length-penalty", "simple", "--alpha", "0.5", "--min-length", "2"),
         *("--max-length-a", "1.5", "--max-length-b", "7", "--no-repeat-ngram", "4", "--forbid-unk"),
-        *("--batch-tokens", "99"),
+        *("--batch-tokens", "99", "--patience", "1.5"),
     ]
     assert search_config(parsed(*arguments), usual) == changed
     assert all(getattr(usual, field.name) != getattr(changed, field.name) for field in dataclasses.fields(usual))
