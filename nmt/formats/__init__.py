@@ -48,3 +48,28 @@ def write_description(folder: Path, checkpoint: Checkpoint, format_name: str, fa
     }
     text = json.dumps(description, indent=2, ensure_ascii=False) + "\n"
     (folder / DESCRIPTION_FILE).write_text(text, encoding="utf-8")
+
+
+def is_exported(folder: Path) -> bool:
+    """Whether a path leads to a folder that ``nmt.export`` wrote, in whatever format, and not to a checkpoint."""
+    return (folder / DESCRIPTION_FILE).is_file()
+
+
+def read_description(folder: Path, format_name: str) -> dict[str, Any]:
+    """What :func:`write_description` left in a folder of this format.
+
+    Raises:
+        ExportError: there is none, or one of another format or version.
+    """
+    path = folder / DESCRIPTION_FILE
+    try:
+        description = json.loads(path.read_text(encoding="utf-8"))
+        found = description["format"], description["version"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ExportError(f"{path}: missing or damaged ({error}); write the folder again with nmt.export") from error
+    if found != (format_name, VERSION):
+        raise ExportError(
+            f"{path}: expected format {format_name}, version {VERSION}, found {found[0]}, version {found[1]}; "
+            "write the folder again with nmt.export"
+        )
+    return dict(description)
