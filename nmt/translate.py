@@ -2,6 +2,7 @@
 
     python -m nmt.translate --checkpoint runs/demo_bahdanau_s1 --beam-size 5 < in.txt > out.txt
     python -m nmt.translate --checkpoint runs/a --checkpoint runs/b --input in.txt --output out.txt    # an ensemble
+    python -m nmt.translate --checkpoint exported < in.txt    # what nmt.export wrote for ctranslate2
 
 Text is UTF-8 whatever the locale; only \\n ends a line; a blank line gives a blank line. Translations go to stdout, and
 nothing else; a summary goes to stderr.
@@ -13,6 +14,7 @@ nothing else; a summary goes to stderr.
     "log_probability", "tokens" (subwords), "length" (|y|), "finished" (false: cut at the length limit)}, ...]}
 """
 
+import argparse
 import json
 import os
 import stat
@@ -36,6 +38,7 @@ from nmt.cli import (
     search_config,
 )
 from nmt.data.corpus import decode_lines, read_lines
+from nmt.formats import is_exported
 from nmt.search import check
 from nmt.translator import Translation, Translator
 
@@ -52,7 +55,8 @@ def parser() -> CommandParser:
         required=True,
         action="append",
         metavar="PATH",
-        help="a run folder (its best checkpoint) or a checkpoint; several times for an ensemble",
+        help="a run folder (its best checkpoint), a checkpoint, or what nmt.export wrote for ctranslate2; several "
+        "times for an ensemble of checkpoints",
     )
     add("--input", type=Path, metavar="FILE", help="text to translate, also .gz, .xz or .zst (default: stdin)")
     add(
@@ -79,20 +83,21 @@ def parser() -> CommandParser:
     add_search_arguments(parser)
     add_sampling_arguments(parser)
     add_device_arguments(parser)
-    add("--threads", type=int, metavar="N", help="CPU threads (default: torch's choice)")
+    add("--threads", type=int, metavar="N", help="CPU threads (default: the library's choice)")
     return parser
 
 
 def main() -> None:
     arguments = parser().parse_args()
-    config = search_config(arguments, load_config(resolve(arguments.checkpoint[0])).search)
+    first = arguments.checkpoint[0]
+    config = search_config(arguments, load_config(first if is_exported(first) else resolve(first)).search)
     drawing = sampling(arguments)
     check(config, arguments.n_best, drawing)  # before a model is loaded
     if arguments.threads is not None:
         if arguments.threads < 1:
             raise ValueError(f"threads (--threads): expected 1 or more, found {arguments.threads}")
         torch.set_num_threads(arguments.threads)
-    translator = Translator.from_checkpoint(arguments.checkpoint, arguments.device, arguments.precision)
+    translator = _open(arguments)
     lines = decode_lines(sys.stdin.buffer, "stdin") if arguments.input is None else read_lines(arguments.input)
     as_lines = json_lines if arguments.output_format == "json" else n_best_lines if arguments.n_best > 1 else text_lines
     summary = Summary()
@@ -103,6 +108,24 @@ def main() -> None:
             if number % arguments.buffer_size == arguments.buffer_size - 1:
                 output.flush()
     print(summary, file=sys.stderr)
+
+
+def _open(arguments: argparse.Namespace) -> Translator:
+    """The translator that ``--checkpoint`` and the options of computing ask for."""
+    paths: list[Path] = arguments.checkpoint
+    exported = [path for path in paths if is_exported(path)]
+    if not exported:
+        return Translator.from_checkpoint(paths, arguments.device, arguments.precision)
+    if len(paths) > 1:
+        raise ValueError(
+            f"checkpoint (--checkpoint): {exported[0]} is an exported model, which is no part of an ensemble"
+        )
+    if arguments.precision != "fp32":
+        raise ValueError(
+            f"precision (--precision): found {arguments.precision}, but the number format of an exported model is "
+            "chosen when it is written: python -m nmt.export --quantization"
+        )
+    return Translator.from_export(exported[0], arguments.device, threads=arguments.threads)
 
 
 # --- output -----------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from nmt.data.corpus import is_blank
 from nmt.data.tokenizer import TokenizerPair
 from nmt.device import resolve_device, resolve_search_precision
 from nmt.engine import Engine, Request, TorchEngine
+from nmt.formats.ctranslate2_engine import CTranslate2Engine
 from nmt.search import Hypothesis, check
 
 
@@ -79,6 +80,24 @@ class Translator:
                 )
         models = [each.model for each in loaded]
         return cls(TorchEngine(models, where, resolve_search_precision(precision, where)), loaded[0].tokenizers)
+
+    @classmethod
+    def from_export(
+        cls, folder: str | Path, device: str = "auto", workers: int = 1, threads: int | None = None
+    ) -> "Translator":
+        """Load a folder that ``nmt.export`` wrote for ctranslate2.
+
+        Args:
+            folder: where it is.
+            device: auto, cpu, cuda, cuda:N.
+            workers: batches that are translated at once.
+            threads: of each of them, on a CPU; None: CTranslate2's choice.
+
+        Raises:
+            ValueError: no such folder, a damaged one, the package ``ctranslate2`` is missing, an unknown device.
+        """
+        engine = CTranslate2Engine(Path(folder), device, workers, threads)
+        return cls(engine, engine.tokenizers)
 
     def translate(
         self,
