@@ -2,6 +2,7 @@
 
     python -m nmt.translate --checkpoint runs/demo_bahdanau_s1 --beam-size 5 < in.txt > out.txt
     python -m nmt.translate --checkpoint runs/a runs/b --input in.txt --output out.txt    # an ensemble
+    python -m nmt.translate --checkpoint exported < in.txt    # what nmt.export wrote for ctranslate2
 
 Text is UTF-8 whatever the locale; only \\n ends a line; a blank line gives a blank line. Translations go to stdout, and
 nothing else; a summary goes to stderr.
@@ -41,6 +42,7 @@ from nmt.cli import (
 )
 from nmt.data.corpus import decode_lines, read_lines
 from nmt.device import keep_freed_memory, limit_threads
+from nmt.formats import is_exported
 from nmt.output import Format, Summary, whole_file
 from nmt.search import check
 from nmt.translator import BUFFER_LINES, Translator
@@ -57,7 +59,8 @@ def parser() -> CommandParser:
         nargs="+",
         action="extend",
         metavar="PATH",
-        help="a run folder (its best checkpoint) or a checkpoint; several are an ensemble",
+        help="a run folder (its best checkpoint) or a checkpoint, several are an ensemble; or what nmt.export wrote "
+        "for ctranslate2",
     )
     add("--input", type=Path, metavar="FILE", help="text to translate, also .gz, .xz or .zst (default: stdin)")
     add(
@@ -132,7 +135,8 @@ def layer_or_head(value: str) -> Which:
 
 def main() -> None:
     arguments = parser().parse_args()
-    config = search_config(arguments, load_config(resolve(arguments.checkpoint[0])).search)
+    first = arguments.checkpoint[0]
+    config = search_config(arguments, load_config(first if is_exported(first) else resolve(first)).search)
     drawing = sampling(arguments)
     check(config, arguments.n_best, drawing)  # before a model is loaded
     choice = attention_choice(arguments.align, arguments.align_layer, arguments.align_head)

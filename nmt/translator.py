@@ -21,13 +21,15 @@ from pathlib import Path
 import torch
 
 from nmt.alignment import AttentionChoice
-from nmt.checkpoint import Checkpoint, load_ensemble
+from nmt.checkpoint import Checkpoint, load_config, load_ensemble
 from nmt.cli import default_search
 from nmt.config import Sampling, SearchConfig
 from nmt.data.corpus import in_step
 from nmt.data.tokenizer import TokenizerPair
 from nmt.device import SearchPrecision, cores, keep_freed_memory, resolve_device, resolve_search_precision
 from nmt.engine import Engine, Request, TorchEngine
+from nmt.formats import is_exported
+from nmt.formats.ctranslate2_engine import CTranslate2Engine
 from nmt.lexicon import Shortlist
 from nmt.search import check
 from nmt.translation import Answer, Buffer, Task, Translation
@@ -61,7 +63,8 @@ class Translator:
         workers: int = 1,
         threads: int | None = None,
     ) -> "Translator":
-        """Load a run folder or a checkpoint folder, or several for an ensemble.
+        """Load a run folder or a checkpoint folder, or several for an ensemble; or what ``nmt.export`` has written for
+        ctranslate2, which then translates.
 
         The search options are those of ``configs/search/beam.yaml``, whatever the model was validated with.
 
@@ -77,9 +80,12 @@ class Translator:
 
         Raises:
             ValueError: no checkpoint there, a damaged one, tokenizers that differ, an unknown device or precision, a
-                shortlist for others, workers on a GPU.
+                shortlist for others, workers on a GPU; of an exported model also a missing package or an option that
+                it has no place for.
         """
-        places = [paths] if isinstance(paths, (str, Path)) else list(paths)
+        places = [Path(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
+        if any(is_exported(path) for path in places):
+            return cls._load_exported(places, device, precision, shortlist, workers, threads)
         where = resolve_device(device)
         make = partial(_engine, places, where, resolve_search_precision(precision, where), shortlist)
         engine: Engine
@@ -89,6 +95,31 @@ class Translator:
                 raise ValueError(f"workers (--workers): several are for the CPU; {where} is used best by one process")
             engine = WorkerEngine(partial(_first, make), workers, threads or max(1, cores() // max(1, workers)))
         return cls(engine, first.tokenizers, default_search() or first.config.search)
+
+    @classmethod
+    def _load_exported(
+        cls,
+        places: Sequence[Path],
+        device: str,
+        precision: str,
+        shortlist: str | Path | None,
+        workers: int,
+        threads: int | None,
+    ) -> "Translator":
+        exported = next(place for place in places if is_exported(place))
+        if len(places) > 1:
+            raise ValueError(f"checkpoint (--checkpoint): {exported} is an exported model, which is in no ensemble")
+        if precision != "fp32":
+            raise ValueError(
+                f"precision (--precision): found {precision}, but the format of an exported model is chosen when "
+                "it is written: python -m nmt.export --quantization"
+            )
+        if shortlist is not None:
+            raise ValueError("shortlist (--shortlist): not with an exported model; use the checkpoint it was made from")
+        if workers < 1:
+            raise ValueError(f"workers (--workers): expected 1 or more, found {workers}")
+        engine = CTranslate2Engine(exported, device, workers, threads)
+        return cls(engine, engine.tokenizers, default_search() or load_config(exported).search)
 
     def close(self) -> None:
         """End the processes of several workers; without them there is nothing to end."""
@@ -211,7 +242,7 @@ class Translator:
 
 
 def _engine(
-    paths: Sequence[str | Path], device: torch.device, precision: SearchPrecision, shortlist: str | Path | None
+    paths: Sequence[Path], device: torch.device, precision: SearchPrecision, shortlist: str | Path | None
 ) -> tuple[TorchEngine, Checkpoint]:
     """The models at some paths as an engine, and the first of their checkpoints."""
     loaded = load_ensemble(paths, device)
