@@ -138,7 +138,6 @@ def write_checkpoint(folder: Path, config: TrainConfig, vocabulary: int) -> None
 @torch.no_grad()
 def _rule_out_eos(embeddings: Embeddings) -> None:
     """Logits scatter around zero: that of EOS is zero or, where there is a bias, far below; never among the best."""
-    table = embeddings.target_table if embeddings.output_table is None else embeddings.output_table
-    table[EOS] = 0.0
+    embeddings.output_matrix[EOS] = 0.0
     if embeddings.output_bias is not None:
         embeddings.output_bias[EOS] = -100.0

@@ -25,7 +25,7 @@ from nmt.analysis.synthetic import FIRST_SUBWORD
 from nmt.analysis.uncached import Uncached
 from nmt.config import SearchConfig
 from nmt.data.corpus import is_blank
-from nmt.device import resolve_device, resolve_precision, synchronize
+from nmt.device import resolve_device, resolve_search_precision, synchronize
 from nmt.engine import Request, TorchEngine
 from nmt.models.base import TranslationModel
 from nmt.models.transformer import Transformer
@@ -149,7 +149,7 @@ def _grow(task: GrowthTask) -> list[float]:
     if not task.cached:
         assert isinstance(model, Transformer)
         model = Uncached(model)
-    engine = TorchEngine([model], device, resolve_precision(task.precision, device))
+    engine = TorchEngine([model], device, resolve_search_precision(task.precision, device))
     vocabulary = loaded.tokenizers.source.vocabulary_size
     _forced(engine, task, task.lengths[0], vocabulary)  # a warm-up
     return [_forced(engine, task, length, vocabulary) for length in task.lengths]

@@ -3,6 +3,7 @@
 It finds what the model itself finds, at a cost per token that grows with the tokens before it. For measurements only.
 """
 
+from collections.abc import Callable
 from typing import cast
 
 import torch
@@ -39,6 +40,10 @@ class Uncached(TranslationModel):
         tokens = torch.cat([state, previous[:, None]], dim=1)  # [rows, tgt_len], BOS first
         # Like `step`, the Transformer's `decode` lets the hypotheses of a sentence share its row of the memory.
         return Step(self.model.decode(tokens, memory)[:, -1], tokens, None)
+
+    def projection(self, words: Tensor) -> Callable[[Tensor], Tensor]:
+        """The output layer for some subwords."""
+        return self.model.projection(words)
 
     def project(self, features: Tensor) -> Tensor:
         """Logits [..., target_vocabulary]."""

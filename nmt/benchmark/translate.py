@@ -37,7 +37,7 @@ from nmt.checkpoint import load_config, resolve
 from nmt.cli import default_search
 from nmt.config import SearchConfig, TransformerConfig
 from nmt.data.corpus import is_blank, read_lines
-from nmt.device import resolve_device, resolve_precision
+from nmt.device import resolve_device, resolve_search_precision
 from nmt.search import check
 from nmt.training.distributed import Processes
 
@@ -78,7 +78,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--precision",
         nargs="+",
-        choices=["fp32", "bf16", "auto"],
+        choices=["fp32", "bf16", "int8", "auto"],
         default=["fp32"],
         help="number format of matrix products; auto: bf16 if the hardware has it (default: fp32)",
     )
@@ -91,7 +91,7 @@ def measure(arguments: argparse.Namespace, processes: Processes) -> dict[str, An
     """Measure every model in every setting; the report goes to stdout, all figures are returned."""
     _check(arguments, processes)
     device = resolve_device(arguments.device)
-    precisions = list(dict.fromkeys(resolve_precision(name, device) for name in arguments.precision))
+    precisions = list(dict.fromkeys(resolve_search_precision(name, device) for name in arguments.precision))
     progress = partial(say, processes)
     with _checkpoints(arguments) as checkpoints:
         searches = _searches(arguments, next(iter(checkpoints.values())))

@@ -41,7 +41,7 @@ def convert(run: Path, output: Path) -> None:
         raise PeerError(f"{run}: OpenNMT-py needs {expected} and as many layers on both sides, found {config}")
     pieces = [tokens(side.pieces(range(side.vocabulary_size))) for side in found.tokenizers]
     vocabularies = {"src": pieces[0], "tgt": pieces[1], "data_task": "seq2seq", "decoder_start_token": "<s>"}
-    generator = {"weight": output_table(model), "bias": torch.zeros(len(pieces[1]))}
+    generator = {"weight": model.embeddings.output_matrix.detach(), "bias": torch.zeros(len(pieces[1]))}
     torch.save(
         {"model": weights(model), "generator": generator, "vocab": vocabularies, "opt": Namespace(**options(config))},
         output,
@@ -78,12 +78,6 @@ def options(config: TransformerConfig) -> dict[str, Any]:
         "dropout": [0.0],
         "attention_dropout": [0.0],
     }
-
-
-def output_table(model: Transformer) -> Tensor:
-    """[target vocabulary, dim]."""
-    embeddings = model.embeddings
-    return (embeddings.target_table if embeddings.output_table is None else embeddings.output_table).detach()
 
 
 def weights(model: Transformer) -> dict[str, Tensor]:
