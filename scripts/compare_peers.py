@@ -101,6 +101,7 @@ def _add_translate(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="source tokens at once, hypotheses included, on every side (default: %(default)s)",
     )
+    add("--alpha", type=float, default=1.0, metavar="A", help="score(y) = log p(y) / |y|^A (default: %(default)s)")
     add("--precision", nargs="+", default=["fp32"], metavar="NAME", help="of our own sides (default: fp32)")
     add("--warm-up", type=int, default=32, metavar="N", help="sentences before each (default: %(default)s)")
 
@@ -142,8 +143,8 @@ def _train(arguments: argparse.Namespace) -> Comparison:
 
 def _translate(arguments: argparse.Namespace) -> Comparison:
     title = (
-        f"batches of up to {arguments.batch_tokens:,} source tokens with padding and hypotheses; the best average log "
-        "probability per token."
+        f"batches of up to {arguments.batch_tokens:,} source tokens with padding and hypotheses; "
+        f"score(y) = log p(y) / |y|^{arguments.alpha:g}."
     )
     return translation.compare, translation_report.markdown, title
 

@@ -75,6 +75,9 @@ def options(config: TransformerConfig) -> dict[str, Any]:
         "position_encoding": True,
         "share_embeddings": config.tie_embeddings == "three-way",
         "share_decoder_embeddings": config.tie_embeddings != "none",
+        "optim": "adam",  # it asks for these even where nothing is trained
+        "freeze_word_vecs_enc": False,
+        "freeze_word_vecs_dec": False,
         "dropout": [0.0],
         "attention_dropout": [0.0],
     }

@@ -117,7 +117,10 @@ def probe_rates(runs: Sequence[Record]) -> str:
 
 
 def _probe(run: Record) -> str:
-    return f"{run['probe']['fp32']:.0f} / {run['probe']['bf16']:.0f}" if "probe" in run else ""
+    if "probe" not in run:
+        return ""
+    fp32, bf16 = run["probe"]["fp32"], run["probe"]["bf16"]
+    return f"{fp32:.0f} / {'-' if bf16 is None else f'{bf16:.0f}'}"
 
 
 def side_names(runs: Sequence[Record]) -> list[str]:

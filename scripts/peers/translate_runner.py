@@ -33,6 +33,7 @@ class Task:
     tokenizers: list[str]  # SentencePiece models of source and target
     input: str
     beams: list[int]
+    alpha: float  # the score of a translation y is log p(y) / |y|^alpha
     batch_tokens: int  # source tokens at once, hypotheses included
     warm_up: int  # sentences
     workers: int  # translate batches at the same time
@@ -53,7 +54,7 @@ def translate_nmt(task: Task) -> Callable[[], Callable[[list[str], int], list[st
         translator = Translator.from_checkpoint(task.model, "cpu", task.precision)
 
         def translate(lines: list[str], beam: int) -> list[str]:
-            config = SearchConfig(beam, "simple", 1.0, 0, 0.0, LONGEST, task.batch_tokens)
+            config = SearchConfig(beam, "simple", task.alpha, 0, 0.0, LONGEST, task.batch_tokens)
             return [best.text for best, *_ in translator.translate(lines, config)]
 
         return translate
@@ -78,7 +79,7 @@ def translate_ctranslate2(task: Task) -> Callable[[], Callable[[list[str], int],
             results = translator.translate_batch(
                 pieces,
                 beam_size=beam,
-                length_penalty=1.0,
+                length_penalty=task.alpha,
                 max_decoding_length=LONGEST,
                 max_batch_size=task.batch_tokens // beam,
                 batch_type="tokens",
@@ -109,7 +110,7 @@ def translate_opennmt(task: Task) -> Callable[[], Callable[[list[str], int], lis
 
     def load() -> Callable[[list[str], int], list[str]]:
         words = ["-model", task.model, "-src", task.input, "-output", os.devnull, "-max_length", str(LONGEST)]
-        words += ["-length_penalty", "avg", "-alpha", "1", "-batch_type", "tokens"]
+        words += ["-length_penalty", "avg", "-alpha", str(task.alpha), "-batch_type", "tokens"]
         options = onmt.bin.translate._get_parser().parse_args(words)
         ArgumentParser.validate_translate_opts(options)
         ArgumentParser._get_all_transform_translate(options)

@@ -1,8 +1,8 @@
 """The comparison of translation: one trained Transformer, the same numbers in every toolkit, the same text.
 
 OpenNMT-py gets the parameters under its own names (opennmt_checkpoint.py), CTranslate2 what ``nmt.export`` writes.
-Every side searches alike: the best average log probability per token (ours: ``simple`` with alpha 1), and as many
-source tokens at once, hypotheses included.
+Every side searches with the same beam, the same score and as many source tokens at once, hypotheses included. When a
+search stops is each toolkit's own: with one hypothesis all find the same, with more the texts differ a little.
 """
 
 import argparse
@@ -47,6 +47,7 @@ class Side:
             tokenizers=tokenizers,
             input=str(source),
             beams=arguments.beam_size,
+            alpha=arguments.alpha,
             batch_tokens=arguments.batch_tokens,
             warm_up=arguments.warm_up,
             workers=self.workers,

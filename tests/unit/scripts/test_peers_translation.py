@@ -166,7 +166,7 @@ def test_a_round_runs_every_side_once_and_every_second_backwards() -> None:
 
 
 def test_all_sides_have_the_same_threads_and_the_same_work(tmp_path: Path) -> None:
-    arguments = Namespace(beam_size=[1, 5], batch_tokens=2048, warm_up=3, threads=2)
+    arguments = Namespace(beam_size=[1, 5], alpha=1.0, batch_tokens=2048, warm_up=3, threads=2)
     forms = {name: name for name in ("nmt", "opennmt", "float32", "int8")}
     sides = translation.sides(["fp32", "bf16"], threads=2)
     tasks = [side.task(forms, arguments, Path("x"), ["t", "t"]) for side in sides]
@@ -180,7 +180,7 @@ def test_our_side_translates_like_the_translator(tmp_path: Path) -> None:
     run = saved(tmp_path, "transformer")
     source = tmp_path / "source"
     source.write_text("".join(f"{line}\n" for line in TEXT), encoding="utf-8")
-    task = Task("nmt", str(run), [str(run / "tokenizer.model")] * 2, str(source), [1, 2], 400, 2, 1, 1, "fp32")
+    task = Task("nmt", str(run), [str(run / "tokenizer.model")] * 2, str(source), [1, 2], 0.5, 400, 2, 1, 1, "fp32")
     record = translation.run_side(task, sys.executable, tmp_path, TEXT, TokenizerPair.load(run))
     assert "error" not in record, record
     result = record["result"]
@@ -189,7 +189,12 @@ def test_our_side_translates_like_the_translator(tmp_path: Path) -> None:
     translator = Translator.from_checkpoint(run, "cpu")
     for one in result["passes"]:
         search = options(
-            beam_size=one["beam"], length_penalty="simple", max_length_a=0.0, max_length_b=LONGEST, batch_tokens=400
+            beam_size=one["beam"],
+            length_penalty="simple",
+            alpha=0.5,
+            max_length_a=0.0,
+            max_length_b=LONGEST,
+            batch_tokens=400,
         )
         assert one["texts"] == [best.text for best, *_ in translator.translate(TEXT, search)]
         assert one["sentences_per_second"] == pytest.approx(len(TEXT) / one["seconds"])
@@ -198,7 +203,7 @@ def test_our_side_translates_like_the_translator(tmp_path: Path) -> None:
 
 
 def test_a_side_that_fails_is_reported_with_its_last_words(tmp_path: Path) -> None:
-    task = Task("nmt", str(tmp_path / "nothing"), ["t", "t"], "nothing", [1], 400, 2, 1, 1, "fp32")
+    task = Task("nmt", str(tmp_path / "nothing"), ["t", "t"], "nothing", [1], 1.0, 400, 2, 1, 1, "fp32")
     record = translation.run_side(task, sys.executable, tmp_path, TEXT, None)
     assert "status 1" in record["error"]
     assert "nothing" in record["error"]
@@ -272,7 +277,7 @@ def test_texts_that_not_every_side_can_read_are_refused(
 
 
 def test_a_task_survives_its_file() -> None:
-    task = Task("nmt", "m", ["s", "t"], "i", [1, 5], 4096, 32, 2, 1, "fp32")
+    task = Task("nmt", "m", ["s", "t"], "i", [1, 5], 1.0, 4096, 32, 2, 1, "fp32")
     assert Task(**json.loads(json.dumps(asdict(task)))) == task
 
 
