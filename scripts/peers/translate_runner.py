@@ -14,13 +14,14 @@ import sys
 import time
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 sys.path[0] = os.getcwd()  # not this folder: its modules are not meant for the toolkit
 
 Pieces = list[list[str]]
+PATIENCE = 1.0  # a sentence is done when a beam's worth of translations have ended; OpenNMT-py: when the best has
 LONGEST = 256  # target tokens; none of a trained model's translations of a sentence comes near
 
 
@@ -45,17 +46,28 @@ def translate_nmt(task: Task) -> Callable[[], Callable[[list[str], int], list[st
     """This project: it cuts subwords itself."""
     import torch
 
-    from nmt.config import SearchConfig
+    from nmt.cli import default_search
     from nmt.translator import Translator
 
     torch.set_num_threads(task.threads)
+    usual = default_search()
+    assert usual is not None, "configs/search/beam.yaml is missing"
+    config = replace(
+        usual,
+        length_penalty="simple",
+        alpha=task.alpha,
+        max_length_a=0.0,
+        max_length_b=LONGEST,
+        patience=PATIENCE,
+        batch_tokens=task.batch_tokens,
+    )
 
     def load() -> Callable[[list[str], int], list[str]]:
         translator = Translator.from_checkpoint(task.model, "cpu", task.precision)
 
         def translate(lines: list[str], beam: int) -> list[str]:
-            config = SearchConfig(beam, "simple", task.alpha, 0, 0.0, LONGEST, task.batch_tokens)
-            return [best.text for best, *_ in translator.translate(lines, config)]
+            search = replace(config, beam_size=beam)
+            return [best.text for best, *_ in translator.translate(lines, search)]
 
         return translate
 
@@ -80,6 +92,7 @@ def translate_ctranslate2(task: Task) -> Callable[[], Callable[[list[str], int],
                 pieces,
                 beam_size=beam,
                 length_penalty=task.alpha,
+                patience=PATIENCE,
                 max_decoding_length=LONGEST,
                 max_batch_size=task.batch_tokens // beam,
                 batch_type="tokens",

@@ -1,8 +1,8 @@
 """The comparison of translation: one trained Transformer, the same numbers in every toolkit, the same text.
 
 OpenNMT-py gets the parameters under its own names (opennmt_checkpoint.py), CTranslate2 what ``nmt.export`` writes.
-Every side searches with the same beam, the same score and as many source tokens at once, hypotheses included. When a
-search stops is each toolkit's own: with one hypothesis all find the same, with more the texts differ a little.
+Every side searches with the same beam, the same score and as many source tokens at once, hypotheses included. A
+sentence is done when as many translations as the beam is wide have ended; in OpenNMT-py, when its best hypothesis has.
 """
 
 import argparse

@@ -24,7 +24,7 @@ from nmt.translator import Translator
 from scripts.peers import opennmt_checkpoint, translation, translation_report, turns
 from scripts.peers.environments import PeerError
 from scripts.peers.report import Record
-from scripts.peers.translate_runner import LONGEST, Task
+from scripts.peers.translate_runner import LONGEST, PATIENCE, Task
 from tests.model_configs import TRANSFORMER, lively, random_rows, shake, shift_right
 from tests.oracles import options
 from tests.tiny_run import WORDS, tiny_config
@@ -194,6 +194,7 @@ def test_our_side_translates_like_the_translator(tmp_path: Path) -> None:
             alpha=0.5,
             max_length_a=0.0,
             max_length_b=LONGEST,
+            patience=PATIENCE,
             batch_tokens=400,
         )
         assert one["texts"] == [best.text for best, *_ in translator.translate(TEXT, search)]
