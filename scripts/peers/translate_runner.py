@@ -21,7 +21,7 @@ from typing import Any
 sys.path[0] = os.getcwd()  # not this folder: its modules are not meant for the toolkit
 
 Pieces = list[list[str]]
-PATIENCE = 1.0  # a sentence is done when a beam's worth of translations have ended; OpenNMT-py: when the best has
+PATIENCE = 1.0  # a sentence is done when so many times the beam's width have ended
 LONGEST = 256  # target tokens; none of a trained model's translations of a sentence comes near
 
 
@@ -40,6 +40,7 @@ class Task:
     workers: int  # translate batches at the same time
     threads: int  # of each
     precision: str  # as the toolkit calls it
+    whole_beam: bool = False  # of OpenNMT-py: a sentence is done when as many have ended as the beam is wide
 
 
 def translate_nmt(task: Task) -> Callable[[], Callable[[list[str], int], list[str]]]:
@@ -133,6 +134,7 @@ def translate_opennmt(task: Task) -> Callable[[], Callable[[list[str], int], lis
 
         def translate(pieces: Pieces, beam: int) -> Pieces:
             engine.translator.beam_size = beam
+            engine.translator.n_best = beam if task.whole_beam else 1
             engine.opt.batch_size = task.batch_tokens // beam
             _, found = engine.infer_list([" ".join([*row, "</s>"]) for row in pieces])
             return [best.split() for best, *_ in found]

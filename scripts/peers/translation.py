@@ -1,8 +1,9 @@
 """The comparison of translation: one trained Transformer, the same numbers in every toolkit, the same text.
 
 OpenNMT-py gets the parameters under its own names (opennmt_checkpoint.py), CTranslate2 what ``nmt.export`` writes.
-Every side searches with the same beam, the same score and as many source tokens at once, hypotheses included. A
-sentence is done when as many translations as the beam is wide have ended; in OpenNMT-py, when its best hypothesis has.
+Every side searches with the same beam, the same score and as many source tokens at once, hypotheses included, and is
+done with a sentence when as many translations have ended as the beam is wide. OpenNMT-py usually stops sooner, when the
+best hypothesis has ended; it is measured in that way too.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ class Side:
     model: str  # which form of the checkpoint: a key of what `models` gives
     precision: str
     workers: int = 1  # that share the threads
+    whole_beam: bool = False  # see Task
 
     def task(self, models: dict[str, str], arguments: argparse.Namespace, source: Path, tokenizers: list[str]) -> Task:
         """What its process is told."""
@@ -53,6 +55,7 @@ class Side:
             workers=self.workers,
             threads=max(1, arguments.threads // self.workers),
             precision=self.precision,
+            whole_beam=self.whole_beam,
         )
 
 
@@ -63,7 +66,8 @@ def sides(precisions: Sequence[str], threads: int) -> list[Side]:
         precisions: of our own sides.
         threads: of every side, all workers together.
     """
-    rows = [Side("OpenNMT-py 3.5.1 fp32", "opennmt", "opennmt", "fp32")]
+    opennmt = Side("OpenNMT-py 3.5.1 fp32", "opennmt", "opennmt", "fp32")
+    rows = [opennmt, replace(opennmt, name=f"{opennmt.name}, whole beam", whole_beam=True)]
     for workers in dict.fromkeys((1, threads)):
         note = f", {workers} workers" if workers > 1 else ""
         rows += [
