@@ -103,6 +103,7 @@ def _add_translate(parser: argparse.ArgumentParser) -> None:
     )
     add("--alpha", type=float, default=1.0, metavar="A", help="score(y) = log p(y) / |y|^A (default: %(default)s)")
     add("--precision", nargs="+", default=["fp32"], metavar="NAME", help="of our own sides (default: fp32)")
+    add("--shortlist", type=Path, metavar="FILE", help="of nmt.shortlist: our own sides also with it")
     add("--warm-up", type=int, default=32, metavar="N", help="sentences before each (default: %(default)s)")
 
 

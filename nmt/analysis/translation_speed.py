@@ -25,7 +25,7 @@ from nmt.analysis.synthetic import FIRST_SUBWORD
 from nmt.analysis.uncached import Uncached
 from nmt.config import SearchConfig
 from nmt.data.corpus import is_blank
-from nmt.device import resolve_device, resolve_search_precision, synchronize
+from nmt.device import keep_freed_memory, resolve_device, resolve_search_precision, synchronize
 from nmt.engine import Request, TorchEngine
 from nmt.models.base import TranslationModel
 from nmt.models.transformer import Transformer
@@ -36,13 +36,21 @@ class Setting(NamedTuple):
     """How a translator computes: what changes its speed, and perhaps its output a little, but not what it does."""
 
     precision: str
+    shortlist: str | None = None  # a file
+    workers: int = 1  # that share the threads
 
-    def load(self, path: Path, device: str) -> Translator:
-        """The translator of a checkpoint that computes like this."""
-        return Translator.from_checkpoint(path, device, self.precision)
+    def load(self, path: Path, device: str, threads: int) -> Translator:
+        """The translator of a checkpoint that computes like this, with so many threads together."""
+        share = max(1, threads // self.workers)
+        return Translator.load(path, device, self.precision, self.shortlist, self.workers, share)
 
     def __str__(self) -> str:
-        return self.precision
+        parts = [self.precision]
+        if self.shortlist is not None:
+            parts.append("shortlist")
+        if self.workers > 1:
+            parts.append(f"{self.workers} workers")
+        return ", ".join(parts)
 
 
 class TranslationTask(NamedTuple):
@@ -93,21 +101,24 @@ class Measured(NamedTuple):
 def _translate(task: TranslationTask) -> Measured:
     """Runs in the fresh process."""
     torch.set_num_threads(task.threads)
+    keep_freed_memory()  # as nmt.translate does
     started = time.perf_counter()
-    translator = task.setting.load(task.checkpoint, task.device)
+    translator = task.setting.load(task.checkpoint, task.device, task.threads)
     load = time.perf_counter() - started
     first, again = (_pass(translator, task.sample, task.searches[0]).seconds for _ in range(2))
     passes = []
     for search in task.searches:
         _pass(translator, task.sample, search)
         passes.append(_pass(translator, task.lines, search))
-    return Measured(load, first, again, passes, peak_memory(resolve_device(task.device)))
+    peak = peak_memory(resolve_device(task.device))
+    translator.close()
+    return Measured(load, first, again, passes, peak)
 
 
 def _pass(translator: Translator, lines: tuple[str, ...], search: SearchConfig) -> Pass:
     """The output is text on the CPU, so that a GPU has finished when the clock is read."""
     started = time.perf_counter()
-    translations = [best for best, *_ in translator.translate(lines, search)]
+    translations = translator.translate(lines, search)
     seconds = time.perf_counter() - started
     sentences = sum(not is_blank(line) for line in lines)
     return Pass(seconds, sentences, sum(each.length for each in translations), [each.text for each in translations])
@@ -143,6 +154,7 @@ class GrowthTask(NamedTuple):
 def _grow(task: GrowthTask) -> list[float]:
     """Runs in the fresh process."""
     torch.set_num_threads(task.threads)
+    keep_freed_memory()  # as nmt.translate does
     device = resolve_device(task.device)
     loaded = checkpoint.load(task.checkpoint, device)
     model: TranslationModel = loaded.model

@@ -75,12 +75,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="source tokens searched at once, hypotheses included (default: that of nmt.translate)",
     )
+    add("--patience", type=float, metavar="P", help="when a search stops (default: that of nmt.translate)")
     add(
         "--precision",
         nargs="+",
         choices=["fp32", "bf16", "int8", "auto"],
         default=["fp32"],
         help="number format of matrix products; auto: bf16 if the hardware has it (default: fp32)",
+    )
+    add("--shortlist", type=Path, metavar="FILE", help="with --checkpoint: also with this shortlist (nmt.shortlist)")
+    add(
+        "--workers",
+        nargs="+",
+        type=positive,
+        default=[1],
+        metavar="N",
+        help="processes that translate and share the --threads (default: 1)",
     )
     add("--rounds", type=positive, default=3, metavar="N", help="measurements of each (default: %(default)s)")
     add("--warm-up", type=positive, default=32, metavar="N", help="sentences before each (default: %(default)s)")
@@ -104,7 +114,7 @@ def measure(arguments: argparse.Namespace, processes: Processes) -> dict[str, An
         common = (arguments.device, torch.get_num_threads(), searches, tuple(lines))
         tasks = {
             (name, setting): TranslationTask(path, setting, *common, spread_sample(lines, arguments.warm_up))
-            for (name, path), setting in product(checkpoints.items(), map(Setting, precisions))
+            for (name, path), setting in product(checkpoints.items(), _settings(arguments, precisions))
         }
         figures = translation_rounds(tasks, arguments.rounds, references, progress)
         print(translation_report(figures), flush=True)
@@ -120,10 +130,11 @@ def _check(arguments: argparse.Namespace, processes: Processes) -> None:
     if processes.size > 1:
         raise ValueError("translate: is measured in one process; start it without torchrun")
     trained = arguments.checkpoint is not None
+    files = {"--input": arguments.input, "--reference": arguments.reference, "--shortlist": arguments.shortlist}
     only = {
         "--checkpoint": {"--models": arguments.models, "--set": arguments.set, "--vocabulary": arguments.vocabulary},
-        "random models": {"--input": arguments.input, "--reference": arguments.reference},
-        "--lengths": {"--input": arguments.input, "--reference": arguments.reference},
+        "random models": files,
+        "--lengths": files | {"--workers": arguments.workers != [1]},
     }
     for what, here in (("--checkpoint", trained), ("random models", not trained), ("--lengths", arguments.lengths)):
         found = [option for option, value in only[what].items() if here and value]
@@ -159,6 +170,8 @@ def _searches(arguments: argparse.Namespace, first: Path) -> tuple[SearchConfig,
         usual = replace(usual, min_length=0, max_length_a=1.0, max_length_b=0)
     if arguments.batch_tokens is not None:
         usual = replace(usual, batch_tokens=arguments.batch_tokens)
+    if arguments.patience is not None:
+        usual = replace(usual, patience=arguments.patience)
     searches = tuple(replace(usual, beam_size=size) for size in dict.fromkeys(arguments.beam_size))
     for search in searches:
         check(search)
@@ -184,6 +197,11 @@ def _text(arguments: argparse.Namespace) -> tuple[list[str], list[str] | None]:
             "they must match line by line"
         )
     return lines, references
+
+
+def _settings(arguments: argparse.Namespace, precisions: Sequence[str]) -> list[Setting]:
+    shortlists = [None] if arguments.shortlist is None else [None, str(arguments.shortlist)]
+    return [Setting(*each) for each in product(precisions, shortlists, dict.fromkeys(arguments.workers))]
 
 
 def _growth_tasks(

@@ -40,6 +40,7 @@ class Task:
     workers: int  # translate batches at the same time
     threads: int  # of each
     precision: str  # as the toolkit calls it
+    shortlist: str | None = None  # ours: restricts the output layer
     whole_beam: bool = False  # of OpenNMT-py: a sentence is done when as many have ended as the beam is wide
 
 
@@ -64,11 +65,11 @@ def translate_nmt(task: Task) -> Callable[[], Callable[[list[str], int], list[st
     )
 
     def load() -> Callable[[list[str], int], list[str]]:
-        translator = Translator.from_checkpoint(task.model, "cpu", task.precision)
+        translator = Translator.load(task.model, "cpu", task.precision, task.shortlist, task.workers, task.threads)
 
         def translate(lines: list[str], beam: int) -> list[str]:
             search = replace(config, beam_size=beam)
-            return [best.text for best, *_ in translator.translate(lines, search)]
+            return [best.text for best in translator.translate(lines, search)]
 
         return translate
 

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,8 @@ class Side:
     model: str  # which form of the checkpoint: a key of what `models` gives
     precision: str
     workers: int = 1  # that share the threads
-    whole_beam: bool = False  # see Task
+    shortlist: str | None = None  # see Task, as the next one
+    whole_beam: bool = False
 
     def task(self, models: dict[str, str], arguments: argparse.Namespace, source: Path, tokenizers: list[str]) -> Task:
         """What its process is told."""
@@ -55,25 +57,31 @@ class Side:
             workers=self.workers,
             threads=max(1, arguments.threads // self.workers),
             precision=self.precision,
+            shortlist=self.shortlist,
             whole_beam=self.whole_beam,
         )
 
 
-def sides(precisions: Sequence[str], threads: int) -> list[Side]:
-    """The peers first; CTranslate2 also with a worker for every thread.
+def sides(precisions: Sequence[str], shortlist: str | None, threads: int) -> list[Side]:
+    """The peers first; CTranslate2 and ours also with a worker for every thread.
 
     Args:
         precisions: of our own sides.
+        shortlist: a file, for more sides of our own.
         threads: of every side, all workers together.
     """
     opennmt = Side("OpenNMT-py 3.5.1 fp32", "opennmt", "opennmt", "fp32")
     rows = [opennmt, replace(opennmt, name=f"{opennmt.name}, whole beam", whole_beam=True)]
-    for workers in dict.fromkeys((1, threads)):
-        note = f", {workers} workers" if workers > 1 else ""
+    workers = [(number, f", {number} workers" if number > 1 else "") for number in dict.fromkeys((1, threads))]
+    for (number, note), name in product(workers, ("float32", "int8")):
+        rows.append(Side(f"CTranslate2 4.8.5 {name}{note}", "ctranslate2", name, name, number))
+    for (number, note), name in product(workers, precisions):
+        rows.append(Side(f"nmt {name}{note}", "nmt", "nmt", name, number))
+    if shortlist is not None:
         rows += [
-            Side(f"CTranslate2 4.8.5 {name}{note}", "ctranslate2", name, name, workers) for name in ("float32", "int8")
+            replace(side, name=f"{side.name}, shortlist", shortlist=shortlist) for side in rows if side.toolkit == "nmt"
         ]
-    return rows + [Side(f"nmt {name}", "nmt", "nmt", name) for name in precisions]
+    return rows
 
 
 def models(run: Path, work: Path) -> dict[str, str]:
@@ -116,8 +124,9 @@ def compare(arguments: argparse.Namespace, keep: Callable[[list[Record]], None])
     names = ("tokenizer.model", "tokenizer.model") if pair.joint else ("source.model", "target.model")
     tokenizers = [str(run / name) for name in names]
     pythons, failures = install(["opennmt", "ctranslate2"], work)
+    shortlist = None if arguments.shortlist is None else str(arguments.shortlist.resolve())
     records: list[Record] = []
-    for number, order, side in turns(arguments.rounds, sides(arguments.precision, arguments.threads)):
+    for number, order, side in turns(arguments.rounds, sides(arguments.precision, shortlist, arguments.threads)):
         record: Record = {"side": side.name, "round": number, "order": order, "toolkit": side.toolkit}
         record |= probe(arguments.threads)
         if side.toolkit in pythons:

@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
+from nmt import checkpoint, lexicon
 from nmt.analysis import translation_speed
 from nmt.analysis.synthetic import corpus_lengths
 from nmt.analysis.translation_speed import GrowthTask, Measured, TranslationTask
@@ -19,7 +21,7 @@ from nmt.cli import default_search
 from nmt.data.corpus import read_lines
 from nmt.evaluation.metrics import bleu
 from nmt.translator import Translator
-from tests.tiny_run import MODELS
+from tests.tiny_run import MODELS, WORDS
 
 ROOT = Path(__file__).parent.parent.parent
 TINY = MODELS["transformer"]
@@ -71,9 +73,7 @@ def test_trained_models_are_measured_in_turns_and_scored(
                 assert done["tokens"] / done["seconds"] == pytest.approx(done["tokens_per_second"])
     usual = default_search()
     assert usual is not None
-    expected = [
-        best for best, *_ in Translator.from_checkpoint(runs[0], "cpu").translate(lines, replace(usual, beam_size=1))
-    ]
+    expected = [best for best, *_ in Translator.load(runs[0], "cpu").translate(lines, replace(usual, beam_size=1))]
     assert measured[0]["searches"][0]["bleu"]["value"] == bleu([one.text for one in expected], references).value
     assert measured[0]["rounds"][1]["passes"][0]["tokens"] == sum(one.length for one in expected)
     printed = capsys.readouterr()
@@ -135,6 +135,30 @@ def test_it_works_in_processes_of_its_own(tmp_path: Path) -> None:
         assert "round 1: T" in done.stderr
 
 
+def test_workers_and_shortlists_are_settings(figures: Figures, scored_runs: Path, tmp_path: Path) -> None:
+    run, source = scored_runs / "a_s1", scored_runs.parent / "dev.de"
+    tokenizers = checkpoint.load(run).tokenizers
+    sides = (map(side.encode, words) for side, words in zip(tokenizers, (WORDS, WORDS.values()), strict=True))
+    pairs = [(np.array(source), np.array(target)) for source, target in zip(*sides, strict=True)]
+    sizes = (tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size)
+    lexicon.build(pairs, sizes, tokenizers.digest, 5, 5).save(tmp_path / "shortlist")
+    tree = figures(
+        *("--checkpoint", str(run), "--input", str(source), "--shortlist", str(tmp_path / "shortlist")),
+        *("--workers", "1", "2", "--rounds", "1", "--beam-size", "2", "--patience", "1"),
+    )
+    settings = [each["setting"] for each in tree["translate"]]
+    assert [(each["shortlist"] is not None, each["workers"]) for each in settings] == [
+        (False, 1),
+        (False, 2),
+        (True, 1),
+        (True, 2),
+    ]
+    alone, shared = (each["rounds"][0] for each in tree["translate"][:2])
+    assert shared["passes"][0]["tokens"] == alone["passes"][0]["tokens"]
+    assert shared["peak_bytes"] > alone["peak_bytes"] + (50 << 20)  # a Python with torch at the least
+    assert tree["translate"][0]["searches"][0]["patience"] == 1.0
+
+
 def test_a_sample_is_spread_over_the_text() -> None:
     lines = ["a", " ", *map(str, range(8))]
     assert translation_speed.spread_sample(lines, 3) == ("a", "2", "5")
@@ -151,6 +175,7 @@ def test_a_sample_is_spread_over_the_text() -> None:
         (["--checkpoint", "nowhere", "--lengths", "3"], "nowhere"),
         (["--input", "y"], "--input: does nothing with random models"),
         (["--lengths", "1"], "--lengths: expected 2 or more"),
+        (["--lengths", "3", "--workers", "2"], "--workers: does nothing with --lengths"),
         (["--models", "U"], "U: "),
         (["--set", "training.device=cpu"], "give --device instead"),
         (["--vocabulary", "4"], "more than the 4 reserved subwords"),

@@ -64,5 +64,5 @@ def test_random_sentences_have_these_lengths_in_words_of_their_tokenizer() -> No
 def test_a_random_model_never_ends_by_itself(model: str, tmp_path: Path) -> None:
     write_checkpoint(tmp_path / "model", tiny_config(tmp_path, model), vocabulary=100)
     lines = random_sentences([4, 12, 7], vocabulary=100, seed=1)
-    translations = Translator.from_checkpoint(tmp_path / "model", "cpu").translate(lines, options(beam_size=3))
-    assert [(best.length, best.finished) for best, *_ in translations] == [(7, False)] * 3
+    translations = Translator.load(tmp_path / "model", "cpu").translate(lines, options(beam_size=3))
+    assert [(best.length, best.finished) for best in translations] == [(7, False)] * 3
