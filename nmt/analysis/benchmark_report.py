@@ -3,50 +3,16 @@
 import platform
 from collections.abc import Sequence
 from statistics import median
-from typing import Any, NamedTuple
 
 import torch
 
+from nmt.analysis.benchmark_rounds import GrowthFigures, TrainingFigures, TranslationFigures
 from nmt.analysis.report import markdown_table
 from nmt.analysis.training_memory import Peak, Point
-from nmt.analysis.training_speed import STAGES, Round, Stage
-from nmt.device import Precision, cores, has_bf16
+from nmt.analysis.training_speed import STAGES, Stage
+from nmt.device import cores, has_bf16
 
 MEGABYTE = 1 << 20
-
-
-class TrainingFigures(NamedTuple):
-    """A model in one number format."""
-
-    model: str
-    precision: Precision
-    parameters: int
-    rounds: list[Round]
-    peak: Peak | None  # None: not measured
-    stages: dict[Stage, float]  # seconds of a mean update
-
-    def tree(self) -> dict[str, Any]:
-        """Plain values."""
-        return {
-            "model": self.model,
-            "precision": self.precision,
-            "parameters": self.parameters,
-            "rounds": [
-                {
-                    **each.tally._asdict(),
-                    "seconds": each.seconds,
-                    "product_rate": each.product_rate,
-                    "tokens_per_second": each.tokens_per_second,
-                    "sentences_per_second": each.sentences_per_second,
-                    "padding": each.tally.padding,
-                    "target_padding": each.tally.target_padding,
-                    "mfu": each.utilisation,
-                }
-                for each in self.rounds
-            ],
-            "peak_bytes": None if self.peak is None else self.peak.peak,
-            "stage_seconds": self.stages,
-        }
 
 
 def machine(device: torch.device) -> dict[str, str | int | bool]:
@@ -154,6 +120,74 @@ def memory_report(points: Sequence[tuple[Point, Peak]]) -> str:
         "(logits of a batch, never kept whole)",
     ]
     return markdown_table(heads, rows, left=())
+
+
+def translation_report(figures: Sequence[TranslationFigures]) -> str:
+    """Two Markdown tables: the steady state of every search, and what starting costs.
+
+    Medians over rounds, lowest and highest in brackets. The factor is that of sentences/s over the first setting of the
+    same model with the same search, round by round.
+    """
+    firsts = {each.model: each for each in reversed(figures)}
+    speed = [
+        [
+            each.model,
+            str(each.setting),
+            str(search.beam_size),
+            _spread([item.passes[place].sentences_per_second for item in each.rounds], "{:,.1f}"),
+            _spread([item.passes[place].tokens_per_second for item in each.rounds], "{:,.0f}"),
+            _spread(_factors(each, firsts[each.model], place), "{:.2f}"),
+            "-" if score is None else f"{score.value:.2f}",
+        ]
+        for each in figures
+        for place, (search, score) in enumerate(zip(each.searches, each.scores, strict=True))
+    ]
+    starts = [
+        [
+            each.model,
+            str(each.setting),
+            _spread([item.load for item in each.rounds], "{:.2f}"),
+            _spread([item.first for item in each.rounds], "{:.2f}"),
+            _spread([item.again for item in each.rounds], "{:.2f}"),
+            f"{median([item.peak for item in each.rounds]) / MEGABYTE:,.0f} MB",
+        ]
+        for each in figures
+    ]
+    heads = ["model", "setting", "beam", "sentences/s", "target tokens/s", "times the first setting", "BLEU 13a"]
+    parts = [
+        markdown_table(heads, speed, left=(0, 1)),
+        "Seconds to load, then for some sentences the first time and again, and peak memory:",
+        markdown_table(["model", "setting", "load", "first", "again", "peak memory"], starts, left=(0, 1)),
+    ]
+    return "\n\n".join(parts + sorted({score.signature for each in figures for score in each.scores if score}))
+
+
+def _factors(figures: TranslationFigures, first: TranslationFigures, place: int) -> list[float]:
+    return [
+        own.passes[place].sentences_per_second / other.passes[place].sentences_per_second
+        for own, other in zip(figures.rounds, first.rounds, strict=True)
+    ]
+
+
+def growth_report(figures: Sequence[GrowthFigures]) -> str:
+    """A Markdown table: milliseconds per target token at every length, and the last over the first."""
+    lengths = figures[0].task.lengths
+    rows = []
+    for each in figures:
+        cells = [each.milliseconds(place) for place in range(len(lengths))]
+        growth = [last / first for first, last in zip(cells[0], cells[-1], strict=True)]
+        name = each.model if each.task.cached else f"{each.model}, no cache"
+        rows.append(
+            [
+                name,
+                each.task.precision,
+                str(each.task.search.beam_size),
+                *(_spread(values, "{:.3f}") for values in cells),
+                _spread(growth, "{:.2f}"),
+            ]
+        )
+    heads = ["model", "precision", "beam", *(f"{length:,} tokens" for length in lengths), "last / first"]
+    return markdown_table(heads, rows, left=(0, 1))
 
 
 def _spread(values: list[float], form: str) -> str:

@@ -6,17 +6,13 @@ before there is a model); on a GPU the peak of what torch has allocated there.
 Three updates are made: with the shortest, the middle and the longest pairs that the token budget allows.
 """
 
-import resource
-import sys
 import tempfile
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 
+from nmt.analysis.fresh_process import in_fresh_process, peak_memory
 from nmt.analysis.synthetic import uniform_lengths, write_pairs
 from nmt.config import TrainConfig
 from nmt.data.batch import Batch, Group
@@ -83,68 +79,48 @@ def measure_peak(
     Raises:
         ValueError: the process was killed, for want of memory perhaps.
     """
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        work = pool.submit(
-            _train,
-            config,
-            dataset.folder,
-            vocabularies,
-            batch_tokens,
-            device,
-            precision,
-            torch.get_num_threads(),
-        )
-        try:
-            return work.result()
-        except BrokenProcessPool:
-            raise ValueError(
-                f"the process that trained {config.model.name} with batch_tokens={batch_tokens} and "
-                f"{vocabularies[1]:,} subwords was killed: not enough memory, perhaps"
-            ) from None
+    task = _Task(config, dataset.folder, vocabularies, batch_tokens, device, precision, torch.get_num_threads())
+    what = f"trained {config.model.name} with batch_tokens={batch_tokens} and {vocabularies[1]:,} subwords"
+    return in_fresh_process(_train, task, what)
 
 
-def _train(
-    config: TrainConfig,
-    folder: Path,
-    vocabularies: tuple[int, int],
-    batch_tokens: int,
-    device: torch.device,
-    precision: Precision,
-    threads: int,
-) -> Peak:
+class _Task(NamedTuple):
+    """What the fresh process trains."""
+
+    config: TrainConfig
+    folder: Path
+    vocabularies: tuple[int, int]
+    batch_tokens: int
+    device: torch.device
+    precision: Precision
+    threads: int
+
+
+def _train(task: _Task) -> Peak:
     """Runs in the fresh process."""
-    torch.set_num_threads(threads)
+    torch.set_num_threads(task.threads)
     keep_freed_memory()  # as training does
-    dataset, training = PairDataset(folder, "train", vocabularies), config.training
-    loader = Loader(dataset, batch_tokens, training.batch_sentences, config.seed, shuffle=True)
-    at_rest = _peak(device)
-    model = build(config.model, *vocabularies, config.seed).to(device)
+    config, training = task.config, task.config.training
+    dataset = PairDataset(task.folder, "train", task.vocabularies)
+    loader = Loader(dataset, task.batch_tokens, training.batch_sentences, config.seed, shuffle=True)
+    at_rest = peak_memory(task.device)
+    model = build(config.model, *task.vocabularies, config.seed).to(task.device)
     optimizer = build_optimizer(model, config.optim)
     updater = Updater(
-        model, optimizer, config.optim, device, precision, use_tf32=training.tf32, compiled=training.compile
+        model,
+        optimizer,
+        config.optim,
+        task.device,
+        task.precision,
+        use_tf32=training.tf32,
+        compiled=training.compile,
     )
     for batch in _short_middle_long(loader):
         updater.update(Group.of([batch]), rate=1e-5)
-    return Peak(at_rest, _peak(device), parameter_count(model))
+    return Peak(at_rest, peak_memory(task.device), parameter_count(model))
 
 
 def _short_middle_long(loader: Loader) -> list[Batch]:
     """Three batches of an epoch."""
     batches = sorted(loader.epoch_batches(0), key=len)
     return [loader.batch(batches[number]) for number in (-1, len(batches) // 2, 0)]
-
-
-def _peak(device: torch.device) -> int:
-    """Most bytes that this process has held at once."""
-    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else peak_resident()
-
-
-def peak_resident() -> int:
-    """Largest resident size of this process so far, in bytes."""
-    try:
-        # getrusage would also count what the parent held when it started this process.
-        lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").split("\n")
-        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024
-    except (OSError, StopIteration):  # no Linux
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return most if sys.platform == "darwin" else most * 1024

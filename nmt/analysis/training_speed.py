@@ -109,7 +109,7 @@ class TrainingBench:
     ) -> None:
         self.config = config
         self.processes = processes
-        self.vocabulary = vocabularies[1]
+        self.vocabularies = vocabularies
         self.device = device
         self.precision = precision
         torch.manual_seed(config.seed)  # of dropout
@@ -223,7 +223,7 @@ class TrainingBench:
             target_tokens=int(target_lengths.sum()),
             source_slots=sum(batch.source.numel() for batch in batches),
             target_slots=sum(batch.target_out.numel() for batch in batches),
-            operations=operations(self.config.model, self.vocabulary, source_lengths, target_lengths).training,
+            operations=operations(self.config.model, self.vocabularies[1], source_lengths, target_lengths).training,
         )
         together = Tally(*map(sum, zip(*self.processes.gather(own, "counting"), strict=True)))
         return together._replace(updates=updates)
@@ -238,7 +238,7 @@ class TrainingBench:
         )
         if self.config.training.accumulate < self.processes.size:  # else each has whole batches
             pairs = max(1.0, pairs * self.config.training.accumulate / self.processes.size)
-        mean = products(self.config.model, self.vocabulary, round(pairs), round(source), round(target))
+        mean = products(self.config.model, self.vocabularies[1], round(pairs), round(source), round(target))
         return Probe(mean, self.device, self.precision)
 
 

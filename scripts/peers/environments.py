@@ -19,12 +19,13 @@ class PeerError(RuntimeError):
 class Peer:
     """A toolkit from the package index.
 
-    Both were written for older releases of what they stand on, and say so in their metadata; with the ones listed here
-    they train. So the package itself is installed without its dependencies, and those after it.
+    JoeyNMT and OpenNMT-py were written for older releases of what they stand on, and say so in their metadata; with the
+    ones listed here they work. So the package itself is installed without its dependencies, and those after it.
     """
 
     package: str
     dependencies: tuple[str, ...]
+    needs_torch: bool = True
 
 
 PEERS = {
@@ -57,9 +58,15 @@ PEERS = {
             "pyyaml==6.0.4",
             "rapidfuzz==3.14.6",
             "sacrebleu==2.6.0",
+            "sentencepiece==0.2.3",
             "six==1.17.0",
             "tensorboard==2.21.0",
         ),
+    ),
+    "ctranslate2": Peer(
+        package="ctranslate2==4.8.5",
+        dependencies=("numpy==2.4.6", "pyyaml==6.0.4", "sentencepiece==0.2.3"),
+        needs_torch=False,
     ),
 }
 
@@ -76,7 +83,7 @@ def environment(name: str, work: Path, torch_version: str) -> Path:
         PeerError: the installation failed.
     """
     peer = PEERS[name]
-    pins = (f"torch=={torch_version}", *peer.dependencies)
+    pins = (*((f"torch=={torch_version}",) if peer.needs_torch else ()), *peer.dependencies)
     digest = hashlib.sha256("\n".join((sys.version, peer.package, *pins)).encode()).hexdigest()[:12]
     folder = work / f"{name}-{digest}"
     python = folder / "bin" / "python"

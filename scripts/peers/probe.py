@@ -1,6 +1,7 @@
 """Rate of a square matrix product on this machine, right now:  python probe.py THREADS
 
 Prints {"fp32": GFLOP/s, "bf16": GFLOP/s} for 2048 x 2048 by 2048 x 2048, the median of about a second of repetitions.
+bf16 is null where the hardware does not multiply it: emulated, one product takes many seconds.
 """
 
 import json
@@ -9,6 +10,8 @@ import sys
 import time
 
 import torch
+
+from nmt.device import has_bf16
 
 SIZE = 2048
 
@@ -28,4 +31,5 @@ def rate(dtype: torch.dtype, seconds: float = 1.0) -> float:
 
 if __name__ == "__main__":
     torch.set_num_threads(int(sys.argv[1]))
-    print(json.dumps({"fp32": rate(torch.float32), "bf16": rate(torch.bfloat16)}))
+    bf16 = rate(torch.bfloat16) if has_bf16(torch.device("cpu")) else None
+    print(json.dumps({"fp32": rate(torch.float32), "bf16": bf16}))

@@ -16,29 +16,41 @@ def markdown(title: str, records: Sequence[Record]) -> str:
         good = [record for record in runs if "speed" in record]
         parts.append(f"### {model}: target tokens/s")
         parts.append(_speeds(runs))
-        ours, peers = _names(good, ours=True), _names(good, ours=False)
-        if ours and peers:
+        if ratio := ratio_table(good, _rate):
             parts.append(f"### {model}: ours / peer, in the same round: median (lowest to highest)")
-            parts.append(_ratios(good, ours, peers))
+            parts.append(ratio)
         parts.append(f"### {model}: 2048 x 2048 matrix product just before each run, GFLOP/s, fp32 / bf16")
-        parts.append(_grid(runs, _probe))
-    parts += [
-        f"**{record['model']}, {record['side']}, round {record['round']} failed:**\n\n```\n{record['error']}\n```"
-        for record in records
-        if "error" in record
-    ]
+        parts.append(probe_rates(runs))
+    parts += failures(records, lambda record: f"{record['model']}, {record['side']}")
     parts += [f"**{warning}**" for warning in warnings(records)]
     return "\n\n".join(parts) + "\n"
 
 
-def ratios(records: Sequence[Record], our_side: str, peer: str) -> list[float]:
-    """Our speed divided by a peer's, round by round, where both ran."""
-    speeds = {(record["side"], record["round"]): _rate(record) for record in records if "speed" in record}
-    rounds = sorted({record["round"] for record in records})
+def ratios(records: Sequence[Record], our_side: str, peer: str, rate: Callable[[Record], float]) -> list[float]:
+    """Our rate divided by a peer's, round by round, where both ran."""
+    rates = {(record["side"], record["round"]): rate(record) for record in records}
     return [
-        speeds[our_side, number] / speeds[peer, number]
-        for number in rounds
-        if (our_side, number) in speeds and (peer, number) in speeds
+        rates[our_side, number] / rates[peer, number]
+        for number in sorted({record["round"] for record in records})
+        if (our_side, number) in rates and (peer, number) in rates
+    ]
+
+
+def ratio_table(records: Sequence[Record], rate: Callable[[Record], float]) -> str:
+    """Every side of ours over every peer, of runs that went well; empty if one of them is missing."""
+    ours, peers = names(records, ours=True), names(records, ours=False)
+    if not ours or not peers:
+        return ""
+    rows = [[side, *(spread(ratios(records, side, peer, rate)) for peer in peers)] for side in ours]
+    return table(["side", *peers], rows)
+
+
+def failures(records: Sequence[Record], name: Callable[[Record], str]) -> list[str]:
+    """What went wrong, with the end of its log."""
+    return [
+        f"**{name(record)}, round {record['round']} failed:**\n\n```\n{record['error']}\n```"
+        for record in records
+        if "error" in record
     ]
 
 
@@ -63,14 +75,15 @@ def _rate(record: Record) -> float:
     return float(record["speed"]["tokens_per_second"])
 
 
-def _names(records: Sequence[Record], ours: bool) -> list[str]:
+def names(records: Sequence[Record], ours: bool) -> list[str]:
+    """Our sides, or the others."""
     return list(dict.fromkeys(run["side"] for run in records if (run["toolkit"] == "nmt") == ours))
 
 
 def _speeds(runs: Sequence[Record]) -> str:
     rounds = sorted({run["round"] for run in runs})
     rows = []
-    for side in _sides(runs):
+    for side in side_names(runs):
         own = [run for run in runs if run["side"] == side]
         cells = {run["round"]: f"{_rate(run):,.0f}" if "speed" in run else "failed" for run in own}
         good = [run for run in own if "speed" in run]
@@ -88,29 +101,29 @@ def _speeds(runs: Sequence[Record]) -> str:
     return table(head, rows)
 
 
-def _ratios(runs: Sequence[Record], ours: Sequence[str], peers: Sequence[str]) -> str:
-    rows = [[side, *(_spread(ratios(runs, side, peer)) for peer in peers)] for side in ours]
-    return table(["side", *peers], rows)
-
-
-def _spread(values: Sequence[float]) -> str:
+def spread(values: Sequence[float]) -> str:
+    """Median, lowest and highest."""
     return f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})" if values else ""
 
 
-def _probe(run: Record) -> str:
-    return f"{run['probe']['fp32']:.0f} / {run['probe']['bf16']:.0f}" if "probe" in run else ""
-
-
-def _grid(runs: Sequence[Record], cell: Callable[[Record], str]) -> str:
+def probe_rates(runs: Sequence[Record]) -> str:
+    """A table of the rates of a matrix product just before each run."""
     rounds = sorted({run["round"] for run in runs})
     rows = []
-    for side in _sides(runs):
-        cells = {run["round"]: cell(run) for run in runs if run["side"] == side}
+    for side in side_names(runs):
+        cells = {run["round"]: _probe(run) for run in runs if run["side"] == side}
         rows.append([side, *(cells.get(number, "") for number in rounds)])
     return table(["before", *(f"round {n}" for n in rounds)], rows)
 
 
-def _sides(runs: Sequence[Record]) -> list[str]:
+def _probe(run: Record) -> str:
+    if "probe" not in run:
+        return ""
+    fp32, bf16 = run["probe"]["fp32"], run["probe"]["bf16"]
+    return f"{fp32:.0f} / {'-' if bf16 is None else f'{bf16:.0f}'}"
+
+
+def side_names(runs: Sequence[Record]) -> list[str]:
     """Names in the order of the first round, whichever way round the others were run."""
     return list(dict.fromkeys(run["side"] for run in sorted(runs, key=lambda run: int(run["order"]))))
 

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 import torch
 
-from nmt import benchmark as command
+from nmt.analysis import benchmark_rounds
 from nmt.analysis.training_memory import Peak, Point
+from nmt.benchmark import __main__ as command
+from nmt.benchmark import memory
 from nmt.config import TrainConfig
 from nmt.data.dataset import prepare
 from tests.tiny_run import MODELS, tiny_config
@@ -45,7 +47,7 @@ def test_train_measures_in_turns(
         asked.append((config.training.batch_tokens, others[-1]))
         return PEAK
 
-    monkeypatch.setattr(command, "measure_peak", peak)
+    monkeypatch.setattr(benchmark_rounds, "measure_peak", peak)
     benchmark(
         *("train", "--models", "T", "benchmark_transformer"),
         *("--precision", "fp32", "bf16", "--rounds", "2", "--seconds", "0.01", "--warm-up", "1"),
@@ -82,7 +84,7 @@ def test_memory_varies_one_thing_at_a_time(
         asked.append(point)
         return PEAK
 
-    monkeypatch.setattr(command, "measure_point", peak)
+    monkeypatch.setattr(memory, "measure_point", peak)
     benchmark(
         *("memory", "--batch-tokens", "60", "50", "--vocabulary", "40", "80", "--longest", "10", "20"),
         *("--device", "cpu", "--json", str(tmp_path / "figures.json"), "--set", *MODELS["transformer"]),

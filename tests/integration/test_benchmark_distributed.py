@@ -57,7 +57,7 @@ def test_two_processes_count_what_one_does(tmp_path: Path) -> None:
 
 
 def _command(rank: int, arguments: list[str]) -> None:
-    from nmt import benchmark
+    from nmt.benchmark import __main__ as benchmark
     from nmt.cli import run
 
     sys.argv = ["nmt.benchmark", *arguments]

@@ -1,12 +1,23 @@
-"""Random pairs with the lengths of a real corpus."""
+"""Random pairs with the lengths of a real corpus, and random models."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from nmt.analysis.synthetic import FIRST_SUBWORD, corpus_lengths, uniform_lengths, write_pairs
+from nmt.analysis.synthetic import (
+    FIRST_SUBWORD,
+    corpus_lengths,
+    random_sentences,
+    uniform_lengths,
+    word_tokenizer,
+    write_checkpoint,
+    write_pairs,
+)
 from nmt.tokens import EOS
+from nmt.translator import Translator
+from tests.oracles import options
+from tests.tiny_run import tiny_config
 
 
 def test_lengths_are_as_documented() -> None:
@@ -37,3 +48,21 @@ def test_pairs_have_these_lengths_and_end_in_eos(tmp_path: Path) -> None:
             assert (row < 50).all()
     with pytest.raises(ValueError, match="vocabulary: expected more than the 4 reserved subwords, found 4"):
         write_pairs(tmp_path, lengths, vocabulary=4, seed=2)
+
+
+def test_random_sentences_have_these_lengths_in_words_of_their_tokenizer() -> None:
+    tokenizer = word_tokenizer(300)
+    assert tokenizer.vocabulary_size == 300
+    lines = random_sentences([2, 9, 30], vocabulary=300, seed=4)
+    rows = tokenizer.encode_batch(lines)
+    assert [len(row) + 1 for row in rows] == [2, 9, 30]
+    assert all(FIRST_SUBWORD <= token < 300 for row in rows for token in row)
+    assert [tokenizer.decode(row) for row in rows] == lines
+
+
+@pytest.mark.parametrize("model", ["seq2seq", "bahdanau", "transformer"])
+def test_a_random_model_never_ends_by_itself(model: str, tmp_path: Path) -> None:
+    write_checkpoint(tmp_path / "model", tiny_config(tmp_path, model), vocabulary=100)
+    lines = random_sentences([4, 12, 7], vocabulary=100, seed=1)
+    translations = Translator.load(tmp_path / "model", "cpu").translate(lines, options(beam_size=3))
+    assert [(best.length, best.finished) for best in translations] == [(7, False)] * 3

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from nmt.analysis import training_memory
+from nmt.analysis.fresh_process import peak_resident
 from nmt.analysis.synthetic import uniform_lengths, write_pairs
-from nmt.analysis.training_memory import Peak, Point, measure_point, peak_resident
+from nmt.analysis.training_memory import Peak, Point, measure_point
 from nmt.data.batch import Group
 from nmt.models import build, parameter_count
 from tests.tiny_run import compose_config
@@ -62,6 +63,7 @@ def test_updates_are_those_that_the_configuration_asks_for(tmp_path: Path, monke
     config = compose_config("experiment=benchmark_bahdanau", "model.hidden_dim=16", "model.attention_dim=16",
                             "training.batch_sentences=3", "training.compile=true")  # fmt: skip
     write_pairs(tmp_path, uniform_lengths(40, longest=9, seed=1), vocabulary=50, seed=1)
-    training_memory._train(config, tmp_path, (50, 50), 200, CPU, "fp32", torch.get_num_threads())
+    task = training_memory._Task(config, tmp_path, (50, 50), 200, CPU, "fp32", torch.get_num_threads())
+    training_memory._train(task)
     assert len(made) == 3
     assert all(sentences <= 3 and compiled for sentences, compiled in made)

@@ -194,11 +194,16 @@ def record(side: str, number: int, rate: float | None, order: int = 0) -> report
     return {**base, "probe": {"fp32": 100.0, "bf16": 300.0}, "speed": vars(speed)}
 
 
+def rate(one: report.Record) -> float:
+    return float(one["speed"]["tokens_per_second"])
+
+
 def test_ratios_compare_runs_of_the_same_round() -> None:
     records = [record("nmt fp32", 1, 300), record("peer", 1, 100), record("peer", 2, 400), record("nmt fp32", 2, 600)]
-    assert report.ratios(records, "nmt fp32", "peer") == [3.0, 1.5]
+    assert report.ratios(records, "nmt fp32", "peer", rate) == [3.0, 1.5]
     records += [record("nmt fp32", 3, 10), record("peer", 3, None)]
-    assert report.ratios(records, "nmt fp32", "peer") == [3.0, 1.5]
+    good = [one for one in records if "speed" in one]
+    assert report.ratios(good, "nmt fp32", "peer", rate) == [3.0, 1.5]
 
 
 def test_tables_show_every_side_and_what_failed() -> None:
@@ -228,7 +233,7 @@ def test_what_makes_sides_incomparable_is_said() -> None:
     ("arguments", "message"), [(["--rounds", "0"], "--rounds"), ([], "holds no train.de"), (["--models", "X"], "X")]
 )
 def test_mistakes_on_the_command_line_are_said(arguments: list[str], message: str, tmp_path: Path) -> None:
-    command = [sys.executable, "scripts/compare_peers.py", "--data", str(tmp_path), *arguments]
+    command = [sys.executable, "scripts/compare_peers.py", "train", "--data", str(tmp_path), *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", timeout=400)
     assert done.returncode == 2
     assert message in done.stderr
