@@ -244,7 +244,8 @@ def test_the_table_of_positions_ends(tokenizers, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("request_", "named"),
     [
-        (Request([[5]], options(), with_attention=True), "attention"),
+        (Request([[5]], options(), with_attention=True), "--align"),
+        (Request([[5]], options(), with_token_scores=True), "--token-scores"),
         (Request([[5]], options(), prefixes=[[5]]), "a beginning that is given"),
         (Request([[5]], options(), sampling=Sampling(1.0, 0, 1.0, 1), keys=[0]), "--sample"),
         (Request([[5]], options(forbid_unk=True)), "--forbid-unk"),
