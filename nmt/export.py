@@ -3,6 +3,7 @@
     python -m nmt.export --checkpoint runs/X --format ctranslate2 --output exported
     python -m nmt.export --checkpoint runs/X --format ctranslate2 --output exported_int8 --quantization int8
     python -m nmt.export --checkpoint runs/X --format huggingface --output exported_hf
+    python -m nmt.export --checkpoint runs/X --format torch-export --output exported_torch
 
 The output is a new folder; it appears under its name when everything is in it.
 """
@@ -18,11 +19,12 @@ from nmt import checkpoint
 from nmt.checkpoint import Checkpoint
 from nmt.cli import CommandParser, run
 from nmt.data.staging import publish
-from nmt.formats import Options, ctranslate2, huggingface
+from nmt.formats import Options, ctranslate2, huggingface, torch_export
 
 FORMATS: dict[str, Callable[[Checkpoint, Path, Options], None]] = {
     "ctranslate2": ctranslate2.export,
     "huggingface": huggingface.export,
+    "torch-export": torch_export.export,
 }
 """Each writes into an empty folder."""
 
