@@ -2,6 +2,8 @@
 
     python -m nmt.export --checkpoint runs/X --format ctranslate2 --output exported
     python -m nmt.export --checkpoint runs/X --format ctranslate2 --output exported_int8 --quantization int8
+    python -m nmt.export --checkpoint runs/X --format huggingface --output exported_hf
+    python -m nmt.export --checkpoint runs/X --format torch-export --output exported_torch
 
 The output is a new folder; it appears under its name when everything is in it.
 """
@@ -17,9 +19,13 @@ from nmt import checkpoint
 from nmt.checkpoint import Checkpoint
 from nmt.cli import CommandParser, run
 from nmt.data.staging import publish
-from nmt.formats import Options, ctranslate2
+from nmt.formats import Options, ctranslate2, huggingface, torch_export
 
-FORMATS: dict[str, Callable[[Checkpoint, Path, Options], None]] = {"ctranslate2": ctranslate2.export}
+FORMATS: dict[str, Callable[[Checkpoint, Path, Options], None]] = {
+    "ctranslate2": ctranslate2.export,
+    "huggingface": huggingface.export,
+    "torch-export": torch_export.export,
+}
 """Each writes into an empty folder."""
 
 QUANTIZATIONS = ["int8", "int8_float32", "int16", "float16", "bfloat16", "float32"]

@@ -36,7 +36,8 @@ def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
     """
     scores = scores.float()
     length = scores.size(-1)
-    if length < NARROW and scores.device.type == "cpu":
+    # A program that torch compiles or exports is for every length: it must not depend on the one it was traced with.
+    if not torch.compiler.is_compiling() and length < NARROW and scores.device.type == "cpu":
         padding = (0, NARROW - length)
         if mask is None:
             return F.pad(scores, padding, value=-math.inf).softmax(dim=-1)[..., :length]

@@ -226,7 +226,8 @@ class Positions(nn.Module):
         positions = torch.arange(first, first + length, device=device)
         if self.table is not None:
             last = self.table.size(0) - 1
-            if first + length - 1 > last:
+            # While a program for all lengths is traced there is no length to warn of.
+            if not torch.compiler.is_compiling() and first + length - 1 > last:
                 warnings.warn(  # Python shows the same warning once
                     f"a sentence is longer than the {last + 1} learned positions (model.max_positions): "
                     "positions beyond share the last one",
