@@ -180,6 +180,28 @@ def test_step_changes_none_of_its_arguments(name: str) -> None:
 
 
 @every_model
+@pytest.mark.parametrize("before", [1, 2, 20])
+def test_two_continuations_of_one_state_do_not_meet(name: str, before: int) -> None:
+    """A beam's hypotheses may share memory until they part."""
+    model = lively(CONFIGS[name])
+    with torch.inference_mode():
+        memory = model.encode(SOURCE, SOURCE_LENGTHS)
+        tokens = torch.randint(4, VOCABULARY, (3, before + 4), generator=torch.Generator().manual_seed(1))
+        state = run_steps(model, memory, tokens[:, :before])[-1].state
+        branches = [tokens[:, before:], tokens[:, before:].flip(1), tokens[:, before:].roll(1, dims=1)]
+        states = [state, state, select_rows(state, torch.tensor([0, 1, 2]))]
+        features: list[list[Tensor]] = [[], [], []]
+        for column in range(4):  # in turns
+            for branch in range(3):
+                step = model.step(branches[branch][:, column], states[branch], memory)
+                states[branch] = step.state
+                features[branch].append(step.features)
+        for branch in range(3):
+            alone = run_steps(model, memory, torch.cat([tokens[:, :before], branches[branch]], dim=1))[before:]
+            torch.testing.assert_close(torch.stack(features[branch], dim=1), features_of(alone), **CLOSE)
+
+
+@every_model
 def test_encode_is_the_same_twice(name: str) -> None:
     model = lively(CONFIGS[name])
     first, second = (list(leaves(model.encode(SOURCE, SOURCE_LENGTHS))) for _ in range(2))

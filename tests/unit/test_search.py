@@ -13,7 +13,7 @@ from nmt.data.batch import encode_source
 from nmt.lengths import length_limit, length_penalty
 from nmt.models.base import TranslationModel
 from nmt.models.memory import select_rows
-from nmt.search import Hypothesis, search
+from nmt.search import Hypothesis, _top, search
 from nmt.tokens import BOS, EOS, PAD
 from tests.fakes import AutomatonModel, CopyModel, ScriptedModel
 from tests.oracles import every_sequence, greedy, log_probability, options, penalty, plain_beam_search
@@ -363,3 +363,27 @@ def test_modes_come_back_and_tables_stay_as_they_were():
     assert torch.equal(model.table, before[0])
     assert torch.equal(model.transitions, before[1])
     assert run(model, SOURCES, options(), n_best=2) == first
+
+
+# --- the best of many -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [7, 1023, 1024, 10_240, 40_003])
+@pytest.mark.parametrize("wanted", [1, 2, 7])
+def test_the_largest_of_a_row_whatever_its_length(size, wanted):
+    scores = torch.randn(5, size, generator=torch.Generator().manual_seed(size))
+    scores[1, : size // 2] = -torch.inf
+    scores[2] = torch.linspace(0, 1, size)  # all the largest side by side, at the end
+    scores[3] = scores[2].flip(0)
+    values, places = _top(scores, wanted)
+    expected = scores.sort(dim=1, descending=True)
+    assert torch.equal(values.sort(dim=1, descending=True).values, expected.values[:, :wanted])
+    assert torch.equal(scores.gather(1, places), values)
+    assert all(len(set(row)) == wanted for row in places.tolist())
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_a_large_vocabulary(beam_size):
+    model, config = AutomatonModel(seed=4, vocabulary=4007, nodes=31), options(beam_size=beam_size, max_length_b=4)
+    for source, found in zip(SOURCES[:2], run(model, SOURCES[:2], config, n_best=beam_size), strict=True):
+        same(found, plain_beam_search(model, source, config), beam_size)
