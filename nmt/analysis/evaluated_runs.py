@@ -17,7 +17,7 @@ from nmt.analysis.evaluation import Evaluation, ParallelText, evaluate, split_of
 from nmt.checkpoint import load, load_config, resolve
 from nmt.cli import default_search
 from nmt.config import SearchConfig, to_tree
-from nmt.device import resolve_precision
+from nmt.device import resolve_search_precision
 
 METRICS_FILE = "metrics.json"
 HYPOTHESES_FILE = "hypotheses.txt"
@@ -55,7 +55,7 @@ def evaluate_run(
     checkpoint = load(path, device)
     given = checkpoint.tokenizers if checkpoint.config.init_from is not None else None  # else they follow from the data
     text = split_of(checkpoint.config.data, split, log, given) if isinstance(split, str) else split
-    numbers = resolve_precision(precision, device)
+    numbers = resolve_search_precision(precision, device)
     log(f"{checkpoint.path}: translating {len(text.sources)} sentences ({text.name}), {device}, {numbers}")
     evaluation = evaluate(checkpoint, text, search, device, numbers)
     folder = output or evaluation_folder(path, text.name, search)

@@ -17,7 +17,7 @@ from nmt.data.batch import Batch, collate
 from nmt.data.corpus import in_step, read_lines
 from nmt.data.dataset import prepare
 from nmt.data.tokenizer import TokenizerPair
-from nmt.device import Precision
+from nmt.device import SearchPrecision
 from nmt.engine import TorchEngine
 from nmt.evaluation.likelihood import evaluate_likelihood
 from nmt.evaluation.metrics import bleu, check, chrf
@@ -125,13 +125,14 @@ class TextBatches:
 
 
 def evaluate(
-    checkpoint: Checkpoint, text: ParallelText, search: SearchConfig, device: torch.device, precision: Precision
+    checkpoint: Checkpoint, text: ParallelText, search: SearchConfig, device: torch.device, precision: SearchPrecision
 ) -> Evaluation:
     """Translate a test set and score the translations.
 
     Time is that of translating alone: neither loading nor scoring counts.
     """
-    translator = Translator(TorchEngine([checkpoint.model], device, precision), checkpoint.tokenizers, search)
+    engine = TorchEngine([checkpoint.model], device, precision)
+    translator = Translator(engine, checkpoint.tokenizers, search)
     started = time.perf_counter()
     translations = translator.translate(text.sources)
     seconds = time.perf_counter() - started
@@ -139,7 +140,7 @@ def evaluate(
     produced = sum(translation.length for translation in translations)  # subwords, EOS included
     check(hypotheses, text.references)
     pairs = TextBatches(checkpoint.tokenizers, text)
-    likelihood = evaluate_likelihood(checkpoint.model, pairs, device, precision)
+    likelihood = evaluate_likelihood(engine.models[0], pairs, device, precision)
     return Evaluation(
         text,
         hypotheses,

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 import torch
 
 from nmt.data.batch import Batch
-from nmt.device import Precision, autocast
+from nmt.device import SearchPrecision, autocast
 from nmt.forced import force
 from nmt.models.base import TranslationModel
 
@@ -35,7 +35,7 @@ class Likelihood(NamedTuple):
 
 
 def evaluate_likelihood(
-    model: TranslationModel, loader: Batches, device: torch.device, precision: Precision
+    model: TranslationModel, loader: Batches, device: torch.device, precision: SearchPrecision
 ) -> Likelihood:
     """-log p(target | source) summed over every real target token the loader yields, EOS included.
 
