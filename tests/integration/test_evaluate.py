@@ -100,10 +100,14 @@ def test_data_without_a_test_split_is_scored_on_validation_aloud(
     assert (run / "evaluation" / "validation_beam5" / "metrics.json").exists()
 
 
-def test_translations_do_not_depend_on_the_batch(run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_translations_do_not_depend_on_the_batch(
+    run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, precision: str
+) -> None:
     for size in ("1", "64", "4096"):
         arguments = ("--checkpoint", run, "--split", "validation", "--batch-tokens", size, "--output", tmp_path / size)
-        evaluate_command(monkeypatch, *arguments)
+        evaluate_command(monkeypatch, *arguments, "--precision", precision)
+        assert found(tmp_path / size)["precision"] == precision
     first = lines(tmp_path / "1" / "hypotheses.txt")
     assert first == lines(tmp_path / "64" / "hypotheses.txt") == lines(tmp_path / "4096" / "hypotheses.txt")
 
