@@ -76,7 +76,8 @@ class Translator:
             shortlist: a file that ``nmt.shortlist`` has made: searches are faster, their probabilities are over the
                 sentence's shortlist, and they lack what is not on it. Samples and scores of subwords do not use it.
             workers: processes that translate, for a machine with several cores; 1 is this one alone.
-            threads: of torch in each of several workers; None: the cores are shared out.
+            threads: of each of several workers; None: the cores are shared out. Of one worker, only
+                those of an exported model; torch has ``torch.set_num_threads``.
 
         Raises:
             ValueError: no checkpoint there, a damaged one, tokenizers that differ, an unknown device or precision, a
@@ -91,9 +92,7 @@ class Translator:
         engine: Engine
         engine, first = make()  # in any case: what cannot be loaded is better said before processes start
         if workers != 1:
-            if where.type != "cpu":
-                raise ValueError(f"workers (--workers): several are for the CPU; {where} is used best by one process")
-            engine = WorkerEngine(partial(_first, make), workers, threads or max(1, cores() // max(1, workers)))
+            engine = _workers(partial(_first, make), workers, threads, where)
         return cls(engine, first.tokenizers, default_search() or first.config.search)
 
     @classmethod
@@ -116,10 +115,11 @@ class Translator:
             )
         if shortlist is not None:
             raise ValueError("shortlist (--shortlist): not with an exported model; use the checkpoint it was made from")
-        if workers < 1:
-            raise ValueError(f"workers (--workers): expected 1 or more, found {workers}")
-        engine = CTranslate2Engine(exported, device, workers, threads)
-        return cls(engine, engine.tokenizers, default_search() or load_config(exported).search)
+        threads = threads if workers == 1 else _share(workers, threads)
+        make = partial(CTranslate2Engine, exported, device, threads)
+        first = make()
+        engine = first if workers == 1 else _workers(make, workers, threads, resolve_device(device))
+        return cls(engine, first.tokenizers, default_search() or load_config(exported).search)
 
     def close(self) -> None:
         """End the processes of several workers; without them there is nothing to end."""
@@ -253,3 +253,15 @@ def _engine(
 def _first(make: Callable[[], tuple[TorchEngine, Checkpoint]]) -> TorchEngine:
     keep_freed_memory()  # a process that does nothing else
     return make()[0]
+
+
+def _workers(make: Callable[[], Engine], workers: int, threads: int | None, device: torch.device) -> WorkerEngine:
+    """Several processes, each with the engine that ``make`` makes."""
+    if device.type != "cpu":
+        raise ValueError(f"workers (--workers): several are for the CPU; {device} is used best by one process")
+    return WorkerEngine(make, workers, _share(workers, threads))
+
+
+def _share(workers: int, threads: int | None) -> int:
+    """Threads of each worker."""
+    return threads or max(1, cores() // max(1, workers))

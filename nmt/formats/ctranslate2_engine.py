@@ -12,9 +12,7 @@ normalisation. Unlike in ``nmt/search.py`` they take a place while they are amon
 a trained model does not let happen. Greedy search has no such exception.
 """
 
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from math import ceil, inf
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,20 +47,18 @@ class CTranslate2Engine:
     Args:
         folder: what ``nmt.export`` wrote.
         device: auto, cpu, cuda, cuda:N.
-        workers: requests that are answered at once; they share the memory of the model.
-        threads: of each of them, on a CPU; None: CTranslate2's choice.
+        threads: on a CPU; None: CTranslate2's choice.
 
     Raises:
         ValueError: the folder is not complete or not of this version, the package is missing, there is no such device.
     """
 
-    def __init__(self, folder: Path, device: str = "auto", workers: int = 1, threads: int | None = None) -> None:
+    def __init__(self, folder: Path, device: str = "auto", threads: int | None = None) -> None:
         self.folder = folder
         description = read_description(folder, "ctranslate2")
         self.tokenizers = load_tokenizers(folder, description)
         self.positions = int(description["positions"])
-        self.workers = workers
-        self._model = _open(folder, device, str(description["quantization"]), workers, threads)
+        self._model = _open(folder, device, str(description["quantization"]), threads)
         target = self.tokenizers.target
         self._ids = {piece: i for i, piece in enumerate(target.pieces(range(target.vocabulary_size)))}
         self._eos, *self._barred = target.pieces((EOS, PAD, BOS))
@@ -74,14 +70,8 @@ class CTranslate2Engine:
             ValueError: an option out of range, or one that CTranslate2 does not do as ``nmt/search.py`` does, or a
                 sentence that is longer than the positions of the folder.
         """
-        with ThreadPoolExecutor(self.workers) as pool:
-            answers: deque[Future[list[list[Hypothesis]]]] = deque()
-            for request in requests:
-                answers.append(pool.submit(self._answer, request))
-                if len(answers) == self.workers:
-                    yield answers.popleft().result()
-            while answers:
-                yield answers.popleft().result()
+        for request in requests:
+            yield self._answer(request)
 
     def _answer(self, request: Request) -> list[list[Hypothesis]]:
         config, n_best = request.config, request.n_best
@@ -102,8 +92,8 @@ class CTranslate2Engine:
         waiting = {min(reach, self.positions): rows} if rows else {}  # steps to go: rows
         while waiting:
             reach, rows = waiting.popitem()
-            for row, hypotheses in zip(rows, self._search([sources[row] for row in rows], reach, config), strict=True):
-                best[row] = _settle(hypotheses, reach, limits[row], config, n_best)
+            for row, found in zip(rows, self._search([sources[row] for row in rows], reach, config), strict=True):
+                best[row] = _settle(found, reach, limits[row], config, n_best)
                 if not best[row]:
                     waiting.setdefault(self._next_reach(reach, limits[row], farthest), []).append(row)
         return [[self._hypothesis(each, config) for each in row] for row in best]
@@ -123,7 +113,7 @@ class CTranslate2Engine:
 
     def _hypothesis(self, found: _Found, config: SearchConfig) -> Hypothesis:
         tokens = [self._ids[piece] for piece in (found.pieces[:-1] if found.ended else found.pieces)]
-        return Hypothesis(tokens, _score(found, config), found.log_probability, found.ended, None)
+        return Hypothesis(tokens, _score(found, config), found.log_probability, found.ended)
 
     def _search(self, sources: list[list[str]], reach: int, config: SearchConfig) -> list[list[_Found]]:
         """All that has ended after 1 to ``reach`` subwords, and what is alive then."""
@@ -277,7 +267,7 @@ def _first_reach(source_length: int) -> int:
     return 3 * source_length // 2 + 6
 
 
-def _open(folder: Path, device: str, quantization: str, workers: int, threads: int | None) -> Any:
+def _open(folder: Path, device: str, quantization: str, threads: int | None) -> Any:
     """A ``ctranslate2.Translator`` that adds up log probabilities in float32, whatever the matrices are stored in."""
     ctranslate2 = library()
     where = resolve_device(device)
@@ -293,7 +283,6 @@ def _open(folder: Path, device: str, quantization: str, workers: int, threads: i
             device=where.type,
             device_index=where.index or 0,
             compute_type=wanted if wanted in supported else "float32",
-            inter_threads=workers,
             intra_threads=threads or 0,
         )
     except (RuntimeError, ValueError) as error:

@@ -157,12 +157,20 @@ def test_translations_are_those_of_the_checkpoint(run, exported, monkeypatch, ca
                 assert mine[key] == theirs[key]
 
 
+def test_workers_give_the_same_translations(exported, monkeypatch, capsys):
+    alone, shared = (
+        translated(monkeypatch, capsys, "--checkpoint", exported, "--batch-tokens", 5, *workers)
+        for workers in ([], ["--workers", 2])
+    )
+    assert shared == alone
+
+
 def test_options_that_do_not_go_together(run, exported, monkeypatch, capsys):
     for arguments, message in (
-        (["--checkpoint", exported, "--checkpoint", run], "exported model, which is no part of an ensemble"),
-        (["--checkpoint", run, "--checkpoint", exported], "exported model, which is no part of an ensemble"),
+        (["--checkpoint", exported, "--checkpoint", run], "exported model, which is in no ensemble"),
+        (["--checkpoint", run, "--checkpoint", exported], "exported model, which is in no ensemble"),
         (["--checkpoint", exported, "--precision", "bf16"], "chosen when it is written: .* --quantization"),
-        (["--checkpoint", run, "--patience", 2], "a checkpoint is searched to the end"),
+        (["--checkpoint", exported, "--shortlist", "some"], r"shortlist \(--shortlist\): not with an exported model"),
         (["--checkpoint", exported, "--sample"], "--sample: not with an exported model"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -218,12 +218,11 @@ def test_patience_decides_something_in_these_models(made):
     assert share_equal(hasty, to_the_end) < 0.8
 
 
-def test_requests_at_once_are_answered_in_order(made, engine):
-    several = CTranslate2Engine(engine.folder, "cpu", workers=3, threads=1)
-    requests = [Request([row], options(max_length_b=9), 2) for row in sentences(40)]
-    one_by_one = list(engine.run(requests))
-    assert list(several.run(iter(requests))) == one_by_one
-    assert_same([found for [found] in one_by_one], answers(engine, sentences(40), options(max_length_b=9), 2))
+def test_requests_are_answered_in_order(engine):
+    sources = sentences(40)
+    one_by_one = list(engine.run(Request([row], options(max_length_b=9), 2) for row in sources))
+    assert_same([found for [found] in one_by_one], answers(engine, sources, options(max_length_b=9), 2))
+    assert list(engine.run([Request([], options())])) == [[]]
 
 
 def test_the_table_of_positions_ends(tokenizers, tmp_path, monkeypatch):
