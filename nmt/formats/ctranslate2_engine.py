@@ -96,7 +96,8 @@ class CTranslate2Engine:
                 best[row] = _settle(found, reach, limits[row], config, n_best)
                 if not best[row]:
                     waiting.setdefault(self._next_reach(reach, limits[row], farthest), []).append(row)
-        return [[self._hypothesis(each, config) for each in row] for row in best]
+        hypotheses = [[self._hypothesis(each, config) for each in row] for row in best]
+        return self._with_token_scores(sources, hypotheses) if request.with_token_scores else hypotheses
 
     def _next_reach(self, reach: int, limit: int, farthest: int) -> int:
         """How far to search a sentence that ``reach`` steps did not settle."""
@@ -114,6 +115,25 @@ class CTranslate2Engine:
     def _hypothesis(self, found: _Found, config: SearchConfig) -> Hypothesis:
         tokens = [self._ids[piece] for piece in (found.pieces[:-1] if found.ended else found.pieces)]
         return Hypothesis(tokens, _score(found, config), found.log_probability, found.ended)
+
+    def _with_token_scores(self, sources: list[list[str]], found: list[list[Hypothesis]]) -> list[list[Hypothesis]]:
+        """The same with the log probability of each subword, by teacher forcing."""
+        flat = [(source, each) for source, row in zip(sources, found, strict=True) for each in row]
+        targets = [self.tokenizers.target.pieces(each.tokens) for _, each in flat]
+        scored = iter(
+            self._model.score_batch(
+                [source for source, _ in flat], targets, max_input_length=0, max_batch_size=len(sources)
+            )
+            if flat
+            else []
+        )
+        return [
+            [
+                each._replace(token_log_probabilities=next(scored).log_probs[: len(each.tokens) + each.finished])
+                for each in row
+            ]
+            for row in found
+        ]
 
     def _search(self, sources: list[list[str]], reach: int, config: SearchConfig) -> list[list[_Found]]:
         """All that has ended after 1 to ``reach`` subwords, and what is alive then."""
@@ -220,7 +240,6 @@ def _refuse(request: Request) -> None:
         "--forbid-unk": request.config.forbid_unk,
         "a beginning that is given": any(request.prefixes or []),
         "--align": request.with_attention,
-        "--token-scores": request.with_token_scores,
     }
     for name, wanted in asked.items():
         if wanted:

@@ -142,7 +142,7 @@ def test_translations_are_those_of_the_checkpoint(run, exported, monkeypatch, ca
         [
             json.loads(line)
             for line in translated(
-                monkeypatch, capsys, "--checkpoint", path, "--output-format", "json", *options
+                monkeypatch, capsys, "--checkpoint", path, "--output-format", "json", "--token-scores", *options
             ).split("\n")
             if line
         ]
@@ -152,6 +152,7 @@ def test_translations_are_those_of_the_checkpoint(run, exported, monkeypatch, ca
         assert one["source"] == other["source"]
         for mine, theirs in zip(one["translations"], other["translations"], strict=True):
             assert mine["score"] == pytest.approx(theirs["score"], abs=1e-3)
+            assert mine["token_log_probabilities"] == pytest.approx(theirs["token_log_probabilities"], abs=1e-3)
             assert mine["log_probability"] == pytest.approx(theirs["log_probability"], abs=1e-3)
             for key in ("text", "tokens", "length", "finished"):
                 assert mine[key] == theirs[key]

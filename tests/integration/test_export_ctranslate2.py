@@ -225,6 +225,19 @@ def test_requests_are_answered_in_order(engine):
     assert list(engine.run([Request([], options())])) == [[]]
 
 
+def test_scores_of_subwords(made, engine):
+    request = Request(sentences(40), options(beam_size=3, max_length_b=4), 3, with_token_scores=True)
+    [found], [expected] = engine.run([request]), here(made).run([request])
+    assert_same(found, expected)
+    lengths = set()
+    for one, other in zip(itertools.chain(*found), itertools.chain(*expected), strict=True):
+        if one.tokens == other.tokens:
+            lengths.add((len(one.tokens), one.finished))
+            assert one.token_log_probabilities == pytest.approx(other.token_log_probabilities, abs=TIE)
+    assert len(lengths) > 3
+    assert list(engine.run([request._replace(sources=[])])) == [[]]
+
+
 def test_the_table_of_positions_ends(tokenizers, tmp_path, monkeypatch):
     monkeypatch.setattr(ctranslate2, "POSITIONS", 12)
     made = make(TRANSFORMER, tokenizers[False])
@@ -244,7 +257,6 @@ def test_the_table_of_positions_ends(tokenizers, tmp_path, monkeypatch):
     ("request_", "named"),
     [
         (Request([[5]], options(), with_attention=True), "--align"),
-        (Request([[5]], options(), with_token_scores=True), "--token-scores"),
         (Request([[5]], options(), prefixes=[[5]]), "a beginning that is given"),
         (Request([[5]], options(), sampling=Sampling(1.0, 0, 1.0, 1), keys=[0]), "--sample"),
         (Request([[5]], options(forbid_unk=True)), "--forbid-unk"),
