@@ -25,7 +25,7 @@ def parser() -> CommandParser:
     add("--prepared", type=Path, required=True, metavar="FOLDER", help="prepared data, as nmt.prepare made it")
     add("--output", type=Path, required=True, metavar="FILE", help="where to write")
     add("--per-word", type=int, default=40, metavar="N", help="candidates of a source subword (default: %(default)s)")
-    add("--frequent", type=int, default=100, metavar="N", help="subwords always allowed (default: %(default)s)")
+    add("--frequent", type=int, default=500, metavar="N", help="subwords always allowed (default: %(default)s)")
     add("--pairs", type=int, default=100_000, metavar="N", help="learn from at most so many (default: %(default)s)")
     add("--seed", type=int, default=1, help="of the choice among more pairs (default: %(default)s)")
     return parser
