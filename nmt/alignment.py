@@ -4,7 +4,7 @@ A row of weights belongs to the token that was predicted with it, a column to a 
 translation that was cut at the length limit has no row of it). Attention of one layer, or of their mean, is looked at,
 and of one head or of their mean. Unless told otherwise: the mean over the heads of **the last layer but one**, which is
 where a Transformer's attention comes nearest to word alignment (Garg et al. 2019, arXiv 1909.02074: of six layers the
-fifth), or of the only layer.
+fifth; against the demo's gold links, of four the third), or of the only layer.
 
 Words are what stands between white space in the line as it was given and in the translation as it was written, however
 the subword models see it. A word's weight in a row is the sum over its pieces; a target word's row is the mean over its
