@@ -60,7 +60,7 @@ def export(checkpoint: Checkpoint, folder: Path, options: Options) -> None:
     named = _tensors(cast(Transformer, checkpoint.model), _positions(config))
     tensors = {name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format) for name, tensor in named}
     facts = {"format": "pt", "step": str(checkpoint.step), "tokenizers": checkpoint.tokenizers.digest}
-    safetensors.torch.save_file(tensors, folder / "model.safetensors", facts)
+    (folder / "model.safetensors").write_bytes(safetensors.torch.save(tensors, facts))
     _write_tokenizer(checkpoint.tokenizers, config, folder)
     _write_json(folder / "config.json", _model_config(architecture, checkpoint))
     _write_json(folder / "generation_config.json", _generation_config(config))

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from nmt.checkpoint import Checkpoint
 from nmt.engine import TorchEngine
+from nmt.export import FORMATS
 from nmt.formats import ExportError, Options, torch_export
 from nmt.models.memory import select_rows
 from nmt.tokens import BOS, EOS, PAD, UNK
@@ -36,7 +37,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
         config = replace(config, search=replace(config.search, min_length=2, max_length_a=1.0, max_length_b=3))
         found = lively_checkpoint(CONFIGS[name], train_pair(config), config, seed=3)
         folder = tmp_path_factory.mktemp(name)
-        torch_export.export(found, folder, Options(quantization=None))
+        FORMATS["torch-export"](found, folder, Options(quantization=None))
         return found, folder
 
     return export
@@ -136,8 +137,8 @@ def test_the_example_is_our_greedy_search(name: str, exported: Exported, tmp_pat
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
     )
     assert done.returncode == 0, done.stderr.decode()
-    translator = Translator(TorchEngine([found.model], torch.device("cpu"), "fp32"), found.tokenizers)
-    greedy = replace(found.config.search, beam_size=1)
-    expected = [best.text for [best] in translator.translate(LINES, greedy)]
+    engine = TorchEngine([found.model], torch.device("cpu"), "fp32")
+    translator = Translator(engine, found.tokenizers, found.config.search)
+    expected = [translation.text for translation in translator.translate(LINES, beam_size=1)]
     assert done.stdout.decode().split("\n") == [*expected, ""]
     assert len(set(expected)) > 4, "the source should matter"
