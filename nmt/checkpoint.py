@@ -25,7 +25,8 @@ import torch
 import yaml
 from torch import Tensor, nn
 
-from nmt.config import TrainConfig, parse, to_tree
+from nmt.config import ConfigError, TrainConfig, parse, to_tree
+from nmt.data.staging import flush
 from nmt.data.tokenizer import TokenizerPair
 from nmt.models import build
 from nmt.models.base import TranslationModel
@@ -36,6 +37,9 @@ MODEL_FILE = "model.safetensors"
 CONFIG_FILE = "config.yaml"
 TRAINING_FILE = "training.pt"
 AVERAGE = "average"
+
+FORMAT = "1"
+"""Among the facts in a model file (the first ones have none: 1); to be raised when what is written would be misread."""
 
 _BELONGS = "model_sha256"
 """Key in ``training.pt`` of the hash of the model file written with it."""
@@ -63,6 +67,10 @@ DELETING = ".deleting_"
 
 class CheckpointError(ValueError):
     """A checkpoint that is missing, incomplete or damaged; the message names the file."""
+
+
+class NewerFormatError(ValueError):
+    """A checkpoint of a later format. It is not damaged: resuming must not pass it over."""
 
 
 class Checkpoint(NamedTuple):
@@ -115,14 +123,15 @@ def save(
         tokenizers.save(temporary)
         tree = yaml.safe_dump(to_tree(config), sort_keys=False, allow_unicode=True)
         (temporary / CONFIG_FILE).write_text(tree, encoding="utf-8")
-        model = _model_bytes(weights, {"step": str(step), "tokenizers": tokenizers.digest})
+        facts = {"checkpoint_format": FORMAT, "step": str(step), "tokenizers": tokenizers.digest}
+        model = _model_bytes(weights, facts)
         (temporary / MODEL_FILE).write_bytes(model)
         if training is not None:
             buffer = io.BytesIO()
             torch.save({**training, _BELONGS: hashlib.sha256(model).hexdigest()}, buffer)
             (temporary / TRAINING_FILE).write_bytes(buffer.getbuffer())
         for path in (*temporary.iterdir(), temporary):
-            _fsync(path)
+            flush(path)
         _replace(temporary, folder)
     except OSError as error:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -147,14 +156,6 @@ def _model_bytes(weights: Mapping[str, Tensor], facts: dict[str, str]) -> bytes:
     return data
 
 
-def _fsync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _replace(temporary: Path, folder: Path) -> None:
     """Rename a folder to its final name, where one may stand already."""
     old = folder.parent / f"{TEMPORARY}old_{folder.name}"
@@ -162,7 +163,7 @@ def _replace(temporary: Path, folder: Path) -> None:
         _delete(old)
         os.rename(folder, old)
     os.rename(temporary, folder)
-    _fsync(folder.parent)
+    flush(folder.parent)
     _delete(old)
 
 
@@ -188,7 +189,7 @@ def link(checkpoints: Path, name: str, folder: Path) -> None:
             raise
         temporary.write_text(folder.name + "\n", encoding="utf-8")
     os.replace(temporary, checkpoints / name)
-    _fsync(checkpoints)
+    flush(checkpoints)
 
 
 def remove(folder: Path) -> None:
@@ -250,7 +251,7 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> Checkpoint:
     """Load a checkpoint folder, or a run folder's best checkpoint. Works wherever it was trained.
 
     Raises:
-        CheckpointError: nothing there, or a file is damaged.
+        CheckpointError, NewerFormatError: nothing there, or a file is damaged; or a later version has written it.
     """
     folder = resolve(path)
     config = load_config(folder)
@@ -281,6 +282,8 @@ def load_ensemble(paths: Sequence[Path | str], device: torch.device | str = "cpu
 
 def load_config(folder: Path) -> TrainConfig:
     """The configuration stored in a checkpoint, or in a run folder."""
+    if (folder / MODEL_FILE).is_file():
+        _guard(folder, MODEL_FILE, lambda: _facts(folder))  # a newer format is the reason of all that is strange here
 
     def read() -> TrainConfig:
         tree = yaml.safe_load((folder / CONFIG_FILE).read_text(encoding="utf-8"))
@@ -313,14 +316,26 @@ def load_weights(folder: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Weights on the CPU under every name they have, and the facts stored with them (step, tokenizers' digest)."""
 
     def read() -> tuple[dict[str, Tensor], dict[str, str]]:
+        facts = _facts(folder)
         with safetensors.safe_open(folder / MODEL_FILE, framework="pt") as file:
-            facts = file.metadata() or {}
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
         int(facts["step"])
         weights.update({name: weights[first] for name, first in json.loads(facts["ties"]).items()})
         return weights, facts
 
     return _guard(folder, MODEL_FILE, read)
+
+
+def _facts(folder: Path) -> dict[str, str]:
+    """What is stored with the weights, if this version can read them."""
+    with safetensors.safe_open(folder / MODEL_FILE, framework="pt") as file:
+        facts: dict[str, str] = file.metadata() or {}
+    found = facts.get("checkpoint_format", FORMAT)
+    if found != FORMAT:
+        raise NewerFormatError(
+            f"{folder}: written by a newer version of nmt (format {found}, this one reads {FORMAT}): update nmt"
+        )
+    return facts
 
 
 def load_into(model: nn.Module, weights: Mapping[str, Tensor], folder: Path) -> None:
@@ -358,8 +373,10 @@ def _guard(folder: Path, name: str, read: Callable[[], Value]) -> Value:
     """Read a part of a checkpoint; whatever goes wrong with its bytes becomes a CheckpointError naming it."""
     try:
         return read()
-    except MemoryError:
+    except (MemoryError, CheckpointError, NewerFormatError):
         raise
+    except ConfigError as error:
+        raise CheckpointError(f"{folder / name}: {error}; changed by hand, or of a newer nmt: update nmt") from error
     except Exception as error:  # each library has its own family for a damaged file: Runtime, EOF, Unpickling, ...
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise CheckpointError(f"{folder / name}: missing or damaged ({reason})") from error

@@ -2,11 +2,15 @@
 
 import argparse
 import errno
+import io
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable
-from typing import NoReturn
+from functools import partial
+from types import FrameType
+from typing import BinaryIO, NoReturn
 
 import yaml
 
@@ -30,13 +34,36 @@ def use_utf8() -> None:
     sys.stderr.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
 
 
+def stdin_bytes() -> BinaryIO:
+    """The bytes of stdin, through a buffer of their own.
+
+    A thread may wait for the next line when this process ends. It would hold the lock of ``sys.stdin.buffer`` then,
+    which the interpreter takes for a fatal error.
+    """
+    try:
+        return open(sys.stdin.fileno(), "rb", closefd=False)
+    except io.UnsupportedOperation:  # a program has put another stream in its place
+        return sys.stdin.buffer
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM."""
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    raise Terminated
+
+
 def run(main: Callable[[], None]) -> NoReturn:
-    """Run a command and exit: status 0, 2 for what a user can mend, 1 for a failure of the machine, 130 for Ctrl-C.
+    """Run a command and exit: status 0, 2 for what a user can mend, 1 for a failure of the machine, 130 for Ctrl-C and
+    143 for SIGTERM, which takes half-written files away.
 
     A user's mistake (``ValueError`` and its family, a path that does not lead where it should) is one line on stderr;
     with ``NMT_DEBUG=1`` in the environment the traceback stands before it. A defect of the program keeps its traceback.
     """
     use_utf8()
+    signal.signal(signal.SIGTERM, _terminate)
+    os.register_at_fork(after_in_child=partial(signal.signal, signal.SIGTERM, signal.SIG_DFL))
     try:
         main()
         sys.stdout.flush()
@@ -45,6 +72,8 @@ def run(main: Callable[[], None]) -> NoReturn:
         # The reader went away (`| head`): no error. Point stdout elsewhere so that the interpreter's flush is silent.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 0
+    except Terminated:
+        status = _complain("terminated", 128 + signal.SIGTERM)
     except KeyboardInterrupt:
         status = _complain("interrupted", 130)
     except (ValueError, *_WRONG_PATH) as error:

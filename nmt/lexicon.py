@@ -87,7 +87,7 @@ class Shortlist(NamedTuple):
             found = cls(tensors["candidates"], tensors["always"], int(facts["target_vocabulary"]), facts["tokenizers"])
             if facts["format"] != FORMAT:
                 raise ValueError(f"format {facts['format']!r}, expected {FORMAT!r}")
-        except (OSError, safetensors.SafetensorError, KeyError, ValueError) as error:
+        except (OSError, safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ValueError(f"{path}: no shortlist ({reason}); make one with python -m nmt.shortlist") from error
         if found.tokenizers != tokenizers:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import sys
 import time
@@ -17,6 +18,16 @@ DECIMALS = 6
 """Of attention weights in JSON: the float32 that they are holds no more."""
 
 
+_LINE_ENDS = re.compile("[\x7f-\x9f\u2028\u2029]")
+"""Control characters that ``json.dumps`` leaves as they are, and what else some readers take for the end of a line."""
+
+
+def json_line(tree: dict[str, Any]) -> str:
+    """An object as one line, whatever its reader takes for the end of one."""
+    text = json.dumps(tree, ensure_ascii=False)
+    return _LINE_ENDS.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"
+
+
 class Format(NamedTuple):
     """What is written for every input line."""
 
@@ -30,7 +41,7 @@ class Format(NamedTuple):
         if self.kind == "json":
             entries = [self._entry(translation) for translation in answer.translations]
             tree = {"source": answer.source, "source_tokens": answer.source_tokens, "translations": entries}
-            return [json.dumps(tree, ensure_ascii=False) + "\n"]
+            return [json_line(tree)]
         if not self.n_best:
             best = answer.translations[0]
             return [" ||| ".join([best.text, *self._links(best)]) + "\n"]

@@ -24,7 +24,7 @@ from nmt.cli import CommandParser, add_device_arguments, run
 from nmt.data.corpus import in_step, read_lines
 from nmt.device import limit_threads
 from nmt.evaluation.likelihood import Likelihood
-from nmt.output import whole_file
+from nmt.output import json_line, whole_file
 from nmt.scorer import BATCH_TOKENS, PairScore, Scorer
 from nmt.translator import BUFFER_LINES
 
@@ -85,7 +85,7 @@ def main() -> None:
     totals = Totals()
     with whole_file(arguments.output) as output:
         for source, target, score in totals.count(scored):
-            output.write(json_line(source, target, score) if as_json else text_line(score))
+            output.write(pair_line(source, target, score) if as_json else text_line(score))
     print(json.dumps(totals.tree()) if as_json else totals, file=sys.stderr)
 
 
@@ -94,7 +94,7 @@ def text_line(score: PairScore) -> str:
     return f"{score.log_probability:.6f}\t{score.length}\t{score.per_token:.6f}\t{score.perplexity:.6f}\n"
 
 
-def json_line(source: str, target: str, score: PairScore) -> str:
+def pair_line(source: str, target: str, score: PairScore) -> str:
     """One JSON object."""
     tree = {
         "source": source,
@@ -106,7 +106,7 @@ def json_line(source: str, target: str, score: PairScore) -> str:
         "tokens": score.tokens,
         "token_log_probabilities": score.token_log_probabilities,
     }
-    return json.dumps(tree, ensure_ascii=False) + "\n"
+    return json_line(tree)
 
 
 class Totals:

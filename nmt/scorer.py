@@ -10,7 +10,6 @@ A blank line is a sentence of no words there and here: EOS alone.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ import torch
 
 from nmt.checkpoint import load_ensemble
 from nmt.data.batch import collate
+from nmt.data.corpus import buffered
 from nmt.data.tokenizer import TokenizerPair
 from nmt.device import SearchPrecision, autocast, resolve_device, resolve_search_precision
 from nmt.evaluation.likelihood import Likelihood
@@ -125,7 +125,6 @@ class Scorer:
         ):
             if value < 1:
                 raise ValueError(f"{name}: expected 1 or more, found {value}")
-        remaining = iter(pairs)
-        while buffer := list(islice(remaining, buffer_size)):
+        for buffer in buffered(pairs, buffer_size):
             for (source, target), score in zip(buffer, self.score(buffer, batch_tokens), strict=True):
                 yield source, target, score

@@ -39,6 +39,7 @@ from nmt.cli import (
     run,
     sampling,
     search_config,
+    stdin_bytes,
 )
 from nmt.data.corpus import decode_lines, read_lines
 from nmt.device import keep_freed_memory, limit_threads
@@ -154,7 +155,7 @@ def main() -> None:
         arguments.threads,
     )
     answers = translator.stream(
-        decode_lines(sys.stdin.buffer, "stdin") if arguments.input is None else read_lines(arguments.input),
+        decode_lines(stdin_bytes(), "stdin") if arguments.input is None else read_lines(arguments.input),
         config,
         n_best=arguments.n_best,
         buffer_size=arguments.buffer_size,

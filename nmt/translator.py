@@ -15,7 +15,7 @@ import dataclasses
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice, repeat
+from itertools import repeat
 from pathlib import Path
 
 import torch
@@ -24,7 +24,7 @@ from nmt.alignment import AttentionChoice
 from nmt.checkpoint import Checkpoint, load_config, load_ensemble
 from nmt.cli import default_search
 from nmt.config import Sampling, SearchConfig
-from nmt.data.corpus import in_step
+from nmt.data.corpus import buffered, in_step
 from nmt.data.tokenizer import TokenizerPair
 from nmt.device import SearchPrecision, cores, keep_freed_memory, resolve_device, resolve_search_precision
 from nmt.engine import Engine, Request, TorchEngine
@@ -229,7 +229,7 @@ class Translator:
             # Asks whether it can be done at all.
             yield task.request([], [], [])
             number = 0
-            while read := list(islice(pairs, buffer_size)):
+            for read in buffered(pairs, buffer_size):
                 waiting.append(Buffer(read, number, self.tokenizers, task))
                 yield from waiting[-1].requests()
                 number += len(read)

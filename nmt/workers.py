@@ -50,6 +50,7 @@ class WorkerEngine:
             raise ValueError(f"workers (--workers): expected 1 or more, found {workers}")
         context = multiprocessing.get_context("spawn")  # a fork would inherit threads that do not run in the child
         self._workers: list[_Worker] = []
+        self._left: _Feed | None = None  # of a run that ended early: there are answers to it that nobody fetched
         self.close = weakref.finalize(self, _stop, self._workers)
         for number in range(workers):
             ours, theirs = context.Pipe()
@@ -62,6 +63,7 @@ class WorkerEngine:
 
     def run(self, requests: Iterable[Request]) -> Iterator[list[list[Hypothesis]]]:
         """See :class:`nmt.engine.Engine`. Requests are taken in a thread of their own: one may be long in coming."""
+        self._fetch_what_is_left()
         feed = _Feed(requests, self._workers)
         done: dict[int, list[list[Hypothesis]]] = {}
         given = 0
@@ -77,11 +79,18 @@ class WorkerEngine:
                     yield done.pop(given - 1)
         finally:
             feed.stop()
-            for worker in self._workers:  # of a run that ends early nothing may answer the next one
-                while feed.held[worker.connection]:
-                    feed.finished(worker.connection)
-                    with suppress(Exception):
-                        _receive(worker)
+            self._left = feed
+
+    def _fetch_what_is_left(self) -> None:
+        """What answers an earlier run may not answer the next; only here, so that what ends for good need not wait."""
+        feed, self._left = self._left, None
+        if feed is None:
+            return
+        for worker in self._workers:
+            while feed.held[worker.connection]:
+                feed.finished(worker.connection)
+                with suppress(Exception):
+                    _receive(worker)
 
 
 class _Feed:
@@ -103,13 +112,17 @@ class _Feed:
         threading.Thread(target=self._send_all, args=(requests, workers), daemon=True).start()
 
     def working(self) -> list[Connection]:
-        """The connections on which an answer will come; waits for one. Empty when all is answered."""
+        """The connections on which an answer will come; waits for one. Empty when all is answered.
+
+        What the requests raise comes after the answers to all that were taken before.
+        """
         with self._changed:
             while not any(self.held.values()) and not self._over:
                 self._changed.wait()
-            if self._error is not None:
+            found = [connection for connection, numbers in self.held.items() if numbers]
+            if self._error is not None and not found:
                 raise self._error
-            return [connection for connection, numbers in self.held.items() if numbers]
+            return found
 
     def finished(self, connection: Connection) -> int:
         """The number of the request whose answer comes next on a connection."""
@@ -135,9 +148,10 @@ class _Feed:
                         least = self._least(workers)
                     if self._over:
                         return
-                    _send(least, request)
                     self.held[least.connection].append(number)
                     self._changed.notify_all()
+                # Unlocked: if its pipe is full, the process may be waiting for us to take an answer.
+                _send(least, request)
         except BaseException as error:
             self._error = error
         finally:

@@ -17,9 +17,11 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
+
+Item = TypeVar("Item")
 
 _BOM = b"\xef\xbb\xbf"
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -125,6 +127,23 @@ def in_step(left: Iterable[str], right: Iterable[str], left_name: str, right_nam
                 "n of the other"
             )
         yield one, other
+
+
+def buffered(items: Iterable[Item], size: int | None) -> Iterator[list[Item]]:
+    """Lists of ``size`` items, the last one shorter; None: one of all. An error comes after what was read before it."""
+    left = iter(items)
+    while True:
+        read: list[Item] = []
+        try:
+            for item in islice(left, size):
+                read.append(item)
+        except Exception:
+            if read:
+                yield read
+            raise
+        if not read:
+            return
+        yield read
 
 
 def open_bytes(path: Path) -> BinaryIO:

@@ -33,9 +33,9 @@ def claim(target: Path, log: Callable[[str], None]) -> Iterator[Path]:
 def publish(partial: Path, target: Path) -> None:
     """Flush all of ``partial`` to disk and give it its final name."""
     for path in [*partial.iterdir(), partial]:
-        _flush(path)
+        flush(path)
     partial.rename(target)
-    _flush(target.parent)
+    flush(target.parent)
 
 
 def _lock(partial: Path, log: Callable[[str], None]) -> int:
@@ -82,7 +82,7 @@ def _sweep(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -4,7 +4,7 @@ import os
 import queue
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import pytest
@@ -19,6 +19,14 @@ from tests.oracles import options
 
 def automaton(seed: int = 1) -> Engine:
     return TorchEngine([AutomatonModel(seed=seed, vocabulary=20)], torch.device("cpu"), "fp32")
+
+
+class Echo:
+    """An engine whose answers are as long as the requests are."""
+
+    def run(self, requests: Iterable[Request]) -> Iterator[list[list[Hypothesis]]]:
+        for request in requests:
+            yield [[Hypothesis(list(source), 0.0, 0.0, True)] for source in request.sources]
 
 
 def failing() -> Engine:
@@ -85,10 +93,13 @@ def test_a_refused_request_is_an_error_here_and_the_next_run_works(two: WorkerEn
 def test_an_error_of_the_requests_arrives(two: WorkerEngine) -> None:
     def requests() -> Iterator[Request]:
         yield request(0)
-        raise ValueError("line 2: not UTF-8")
+        yield request(1)
+        raise ValueError("line 3: not UTF-8")
 
-    with pytest.raises(ValueError, match="line 2"):
-        list(two.run(requests()))
+    answers = two.run(requests())
+    assert [next(answers), next(answers)] == list(automaton().run([request(0), request(1)]))
+    with pytest.raises(ValueError, match="line 3"):
+        next(answers)
     assert len(list(two.run([request(4)]))) == 1
 
 
@@ -129,6 +140,13 @@ def test_close_ends_the_processes_and_threads() -> None:
     engine.close()
     assert not process.is_alive()
     assert threading.active_count() < 20
+
+
+def test_requests_and_answers_that_no_pipe_holds() -> None:
+    engine = WorkerEngine(Echo, workers=1)
+    asked = [Request([[number] * 400_000], options(beam_size=1, max_length_b=3)) for number in range(6)]
+    assert [hypothesis.tokens for [[hypothesis]] in engine.run(asked)] == [one.sources[0] for one in asked]
+    engine.close()
 
 
 def test_no_workers() -> None:

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import safetensors.torch
 import torch
 import yaml
 
 from nmt import checkpoint
-from nmt.checkpoint import CheckpointError
+from nmt.checkpoint import CheckpointError, NewerFormatError
 from nmt.config import TrainConfig, to_tree
 from nmt.data.dataset import prepare
 from nmt.data.tokenizer import TokenizerPair
@@ -231,3 +232,33 @@ def test_kill_while_replacing_leaves_one_whole_checkpoint(
 def test_no_checkpoint_is_said_so(tmp_path: Path, path: str) -> None:
     with pytest.raises(CheckpointError, match=r"no such|no checkpoint here"):
         checkpoint.load(tmp_path / path)
+
+
+def rewritten(folder: Path, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
+    """Change the facts in a model file."""
+    with safetensors.safe_open(folder / "model.safetensors", framework="pt") as file:
+        facts, weights = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    safetensors.torch.save_file(weights, folder / "model.safetensors", change(facts))
+
+
+def test_a_newer_format_is_refused_and_one_from_before_formats_is_read(
+    config: TrainConfig, tokenizers: TokenizerPair, tmp_path: Path
+) -> None:
+    checkpoint.save(tmp_path / "c", model_of(config, tokenizers).state_dict(), tokenizers, config, 1)
+    rewritten(tmp_path / "c", lambda facts: {k: v for k, v in facts.items() if k != "checkpoint_format"})
+    assert checkpoint.load(tmp_path / "c").step == 1
+    rewritten(tmp_path / "c", lambda facts: {**facts, "checkpoint_format": "2"})
+    (tmp_path / "c" / "config.yaml").write_text("of: another kind\n")
+    message = r"c: written by a newer version of nmt \(format 2, this one reads 1\): update nmt$"
+    for read in (checkpoint.load, checkpoint.load_config, checkpoint.load_weights):
+        with pytest.raises(NewerFormatError, match=message):
+            read(tmp_path / "c")
+
+
+def test_a_key_that_this_version_does_not_know(config: TrainConfig, tokenizers: TokenizerPair, tmp_path: Path) -> None:
+    checkpoint.save(tmp_path / "c", model_of(config, tokenizers).state_dict(), tokenizers, config, 1)
+    tree = to_tree(config)
+    tree["search"]["lookahead"] = 3
+    (tmp_path / "c" / "config.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"c/config.yaml: search.lookahead: unknown key.*update nmt"):
+        checkpoint.load(tmp_path / "c")
