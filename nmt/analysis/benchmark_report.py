@@ -125,10 +125,9 @@ def memory_report(points: Sequence[tuple[Point, Peak]]) -> str:
 def translation_report(figures: Sequence[TranslationFigures]) -> str:
     """Two Markdown tables: the steady state of every search, and what starting costs.
 
-    Medians over rounds, lowest and highest in brackets. The factor is that of sentences/s over the first setting of the
-    same model with the same search, round by round.
+    Medians over rounds, lowest and highest in brackets. The factor is that of sentences/s over the first model in its
+    first setting with the same search, round by round.
     """
-    firsts = {each.model: each for each in reversed(figures)}
     speed = [
         [
             each.model,
@@ -136,7 +135,7 @@ def translation_report(figures: Sequence[TranslationFigures]) -> str:
             str(search.beam_size),
             _spread([item.passes[place].sentences_per_second for item in each.rounds], "{:,.1f}"),
             _spread([item.passes[place].tokens_per_second for item in each.rounds], "{:,.0f}"),
-            _spread(_factors(each, firsts[each.model], place), "{:.2f}"),
+            _spread(_factors(each, figures[0], place), "{:.2f}"),
             "-" if score is None else f"{score.value:.2f}",
         ]
         for each in figures
@@ -153,7 +152,7 @@ def translation_report(figures: Sequence[TranslationFigures]) -> str:
         ]
         for each in figures
     ]
-    heads = ["model", "setting", "beam", "sentences/s", "target tokens/s", "times the first setting", "BLEU 13a"]
+    heads = ["model", "setting", "beam", "sentences/s", "target tokens/s", "times the first", "BLEU 13a"]
     parts = [
         markdown_table(heads, speed, left=(0, 1)),
         "Seconds to load, then for some sentences the first time and again, and peak memory:",

@@ -31,18 +31,22 @@ from nmt.models.base import TranslationModel
 from nmt.models.transformer import Transformer
 from nmt.translator import Translator
 
+EXPORTED = "exported"
+"""The precision of a model that ``nmt.export`` has written: the format says it."""
+
 
 class Setting(NamedTuple):
     """How a translator computes: what changes its speed, and perhaps its output a little, but not what it does."""
 
-    precision: str
+    precision: str  # or EXPORTED
     shortlist: str | None = None  # a file
     workers: int = 1  # that share the threads
 
     def load(self, path: Path, device: str, threads: int) -> Translator:
         """The translator of a checkpoint that computes like this, with so many threads together."""
+        precision = "fp32" if self.precision == EXPORTED else self.precision  # which is no choice there
         share = max(1, threads // self.workers)
-        return Translator.load(path, device, self.precision, self.shortlist, self.workers, share)
+        return Translator.load(path, device, precision, self.shortlist, self.workers, share)
 
     def __str__(self) -> str:
         parts = [self.precision]

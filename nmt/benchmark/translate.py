@@ -31,13 +31,14 @@ import torch
 from nmt.analysis.benchmark_report import growth_report, translation_report
 from nmt.analysis.benchmark_rounds import growth_rounds, translation_rounds
 from nmt.analysis.synthetic import corpus_lengths, random_sentences, write_checkpoint
-from nmt.analysis.translation_speed import GrowthTask, Setting, TranslationTask, spread_sample
+from nmt.analysis.translation_speed import EXPORTED, GrowthTask, Setting, TranslationTask, spread_sample
 from nmt.benchmark.options import MODELS, VOCABULARY, config_of, positive, say
 from nmt.checkpoint import load_config, resolve
 from nmt.cli import default_search
 from nmt.config import SearchConfig, TransformerConfig
 from nmt.data.corpus import is_blank, read_lines
 from nmt.device import resolve_device, resolve_search_precision
+from nmt.formats import is_exported
 from nmt.search import check
 from nmt.training.distributed import Processes
 
@@ -51,7 +52,13 @@ SET_OTHERWISE = {"training.device": "--device", "training.precision": "--precisi
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Options of this command alone."""
     add = parser.add_argument
-    add("--checkpoint", nargs="+", type=Path, metavar="PATH", help="run folders (their best checkpoint) or checkpoints")
+    add(
+        "--checkpoint",
+        nargs="+",
+        type=Path,
+        metavar="PATH",
+        help="run folders (their best checkpoint), checkpoints, or what nmt.export wrote for ctranslate2",
+    )
     add("--input", type=Path, metavar="FILE", help="text to translate, also .gz, .xz or .zst")
     add("--reference", type=Path, metavar="FILE", help="its translation, line by line: gives the BLEU beside the speed")
     add(
@@ -114,7 +121,8 @@ def measure(arguments: argparse.Namespace, processes: Processes) -> dict[str, An
         common = (arguments.device, torch.get_num_threads(), searches, tuple(lines))
         tasks = {
             (name, setting): TranslationTask(path, setting, *common, spread_sample(lines, arguments.warm_up))
-            for (name, path), setting in product(checkpoints.items(), _settings(arguments, precisions))
+            for name, path in checkpoints.items()
+            for setting in _settings(arguments, [EXPORTED] if is_exported(path) else precisions)
         }
         figures = translation_rounds(tasks, arguments.rounds, references, progress)
         print(translation_report(figures), flush=True)
@@ -153,7 +161,12 @@ def _check(arguments: argparse.Namespace, processes: Processes) -> None:
 def _checkpoints(arguments: argparse.Namespace) -> Iterator[dict[str, Path]]:
     """What to translate with: folders by the name that the report has for them."""
     if arguments.checkpoint is not None:
-        yield {str(path): resolve(path) for path in arguments.checkpoint}
+        exported = [path for path in arguments.checkpoint if is_exported(path)]
+        if exported and (arguments.lengths or arguments.shortlist):
+            raise ValueError(
+                f"--checkpoint {exported[0]}: an exported model; --lengths and --shortlist need checkpoints"
+            )
+        yield {str(path): path if path in exported else resolve(path) for path in arguments.checkpoint}
         return
     names = list(dict.fromkeys(arguments.models or MODELS))
     configs = {name: config_of(name, arguments.set, SET_OTHERWISE, None) for name in names}

@@ -18,6 +18,7 @@ from nmt.analysis.translation_speed import GrowthTask, Measured, TranslationTask
 from nmt.benchmark import __main__ as command
 from nmt.data.corpus import read_lines
 from nmt.evaluation.metrics import bleu
+from nmt.formats import Options, ctranslate2
 from nmt.translator import Translator
 from tests.tiny_run import MODELS, WORDS
 
@@ -153,6 +154,21 @@ def test_workers_and_shortlists_are_settings(figures: Figures, scored_runs: Path
     assert shared["passes"][0]["tokens"] == alone["passes"][0]["tokens"]
     assert shared["peak_bytes"] > alone["peak_bytes"] + (50 << 20)  # a Python with torch at the least
     assert tree["translate"][0]["searches"][0]["patience"] == 1.0
+
+
+def test_exported_models_stand_beside_their_checkpoint(figures: Figures, scored_runs: Path, tmp_path: Path) -> None:
+    run, source = scored_runs / "a_s1", scored_runs.parent / "dev.de"
+    exported = tmp_path / "exported"
+    exported.mkdir()
+    ctranslate2.export(checkpoint.load(run), exported, Options("float32"))
+    common = ("--input", str(source), "--rounds", "1", "--beam-size", "1")
+    tree = figures("--checkpoint", str(run), str(exported), *common, "--precision", "fp32", "int8")
+    settings = [(each["model"], each["setting"]["precision"]) for each in tree["translate"]]
+    assert settings == [(str(run), "fp32"), (str(run), "int8"), (str(exported), "exported")]
+    tokens = [each["rounds"][0]["passes"][0]["tokens"] for each in tree["translate"]]
+    assert tokens[2] == tokens[0]
+    with pytest.raises(ValueError, match="need checkpoints"):
+        figures("--checkpoint", str(exported), "--lengths", "3")
 
 
 def test_a_sample_is_spread_over_the_text() -> None:
