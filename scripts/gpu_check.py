@@ -27,7 +27,7 @@ try:
     import torch
     import yaml
 
-    from nmt.analysis.training_memory import peak_resident
+    from nmt.analysis.fresh_process import peak_resident
     from nmt.analysis.training_speed import TrainingBench
     from nmt.cli import run
     from nmt.config import CONFIG_DIR, TrainConfig, parse
