@@ -67,9 +67,12 @@ def check_attention(models: Sequence[TranslationModel]) -> None:
         ValueError: several models, or one that reads a fixed vector.
     """
     if len(models) > 1:
-        raise ValueError("attention weights are those of one model; an ensemble of several has none of its own")
+        raise ValueError(
+            "alignment (--align): attention weights are those of one model; an ensemble has none of its own"
+        )
     if not models[0].attends:
-        raise ValueError(f"{type(models[0]).__name__} reads one fixed vector: it has no attention weights to look at")
+        name = type(models[0]).__name__
+        raise ValueError(f"alignment (--align): {name} reads one fixed vector: it has no attention weights to look at")
 
 
 def _read_off(models: Sequence[TranslationModel], features: list[Tensor], batch: Batch) -> Tensor:

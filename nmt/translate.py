@@ -27,6 +27,7 @@ is left out of account. Attention weights are coefficients of the computation, n
 """
 
 import sys
+from argparse import ArgumentTypeError
 from pathlib import Path
 
 from nmt.alignment import AttentionChoice, Which
@@ -131,7 +132,12 @@ def parser() -> CommandParser:
 
 def layer_or_head(value: str) -> Which:
     """A number or ``mean``."""
-    return "mean" if value == "mean" else int(value)
+    if value == "mean":
+        return "mean"
+    try:
+        return int(value)
+    except ValueError as error:
+        raise ArgumentTypeError(f"expected a number from 1 or mean, found {value}") from error
 
 
 def main() -> None:

@@ -67,6 +67,11 @@ def read_description(folder: Path, format_name: str) -> dict[str, Any]:
         found = description["format"], description["version"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ExportError(f"{path}: missing or damaged ({error}); write the folder again with nmt.export") from error
+    if found[0] != format_name:
+        raise ExportError(
+            f"{path}: expected format {format_name}, found {found[0]}: nmt itself can only use the former; "
+            f"write the folder again with nmt.export --format {format_name}"
+        )
     if found != (format_name, VERSION):
         raise ExportError(
             f"{path}: expected format {format_name}, version {VERSION}, found {found[0]}, version {found[1]}; "

@@ -238,7 +238,7 @@ def _refuse(request: Request) -> None:
         "--sample": request.sampling is not None,
         "--no-repeat-ngram": request.config.no_repeat_ngram > 0,
         "--forbid-unk": request.config.forbid_unk,
-        "a beginning that is given": any(request.prefixes or []),
+        "--target-prefix": any(request.prefixes or []),
         "--align": request.with_attention,
     }
     for name, wanted in asked.items():

@@ -257,7 +257,7 @@ def test_the_table_of_positions_ends(tokenizers, tmp_path, monkeypatch):
     ("request_", "named"),
     [
         (Request([[5]], options(), with_attention=True), "--align"),
-        (Request([[5]], options(), prefixes=[[5]]), "a beginning that is given"),
+        (Request([[5]], options(), prefixes=[[5]]), "--target-prefix"),
         (Request([[5]], options(), sampling=Sampling(1.0, 0, 1.0, 1), keys=[0]), "--sample"),
         (Request([[5]], options(forbid_unk=True)), "--forbid-unk"),
         (Request([[5]], options(no_repeat_ngram=2)), "--no-repeat-ngram"),

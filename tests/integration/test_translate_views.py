@@ -131,8 +131,8 @@ def test_what_cannot_be_aligned_is_refused_before_anything_is_read(trained, tmp_
     usual = ("--checkpoint", trained)
     for reverse in ("true", "false"):
         fixed = make_run(tmp_path / reverse, 1, None, TEXT, *SEQ2SEQ, f"model.reverse_source={reverse}")
-        refused("Seq2Seq reads one fixed vector", "--checkpoint", fixed, "--align", "hard")
-    refused("ensemble", *usual, "--checkpoint", trained, "--align", "hard")
+        refused("--align.*Seq2Seq reads one fixed vector", "--checkpoint", fixed, "--align", "hard")
+    refused("--align.*ensemble", *usual, "--checkpoint", trained, "--align", "hard")
     refused("--align soft: .*--output-format json", *usual, "--align", "soft")
     refused("--token-scores: .*--output-format json", *usual, "--token-scores")
     refused("--align-layer: without effect", *usual, "--align-layer", 1)
@@ -146,3 +146,9 @@ def test_what_cannot_be_aligned_is_refused_before_anything_is_read(trained, tmp_
 def test_a_layer_or_head_that_there_is_not_is_named(trained, monkeypatch, capsys, option, value, message):
     with pytest.raises(ValueError, match=f"{option}.*{message}"):
         call(monkeypatch, capsys, b"ein hund\n", "--checkpoint", trained, "--align", "hard", option, value)
+
+
+def test_a_layer_that_is_no_number_is_refused_in_words(trained, monkeypatch, capsys):
+    with pytest.raises(SystemExit):
+        call(monkeypatch, capsys, b"ein hund\n", "--checkpoint", trained, "--align", "hard", "--align-layer", "last")
+    assert "--align-layer: expected a number from 1 or mean, found last" in capsys.readouterr().err
