@@ -37,6 +37,8 @@ MODEL_FILE = "model.safetensors"
 CONFIG_FILE = "config.yaml"
 TRAINING_FILE = "training.pt"
 AVERAGE = "average"
+EXPORTED = ("nmt.json", "config.json")
+"""What formats of ``nmt.export`` leave in their folders, one or both; no checkpoint holds them."""
 
 FORMAT = "1"
 """Among the facts in a model file (the first ones have none: 1); to be raised when what is written would be misread."""
@@ -221,6 +223,8 @@ def resolve(path: Path | str) -> Path:
     path = Path(path)
     if path.is_file() and path.parent.name == "checkpoints":  # a link on a file system without links
         path = follow(path.parent, path.name) or path
+    if any((path / name).is_file() for name in EXPORTED):
+        raise CheckpointError(f"{path}: written by nmt.export, no checkpoint; name the one that it was made from")
     if (path / MODEL_FILE).is_file():
         return path
     checkpoints = path / "checkpoints" if (path / "checkpoints").is_dir() else path

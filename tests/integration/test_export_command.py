@@ -199,6 +199,21 @@ def test_a_damaged_folder_is_refused(run, tmp_path, monkeypatch, capsys):
             translated(monkeypatch, capsys, "--checkpoint", output)
 
 
+@pytest.mark.parametrize("name", export.FORMATS)
+def test_an_exported_folder_is_no_checkpoint(tmp_path, monkeypatch, capsys, name):
+    """Commands that need a checkpoint say what it is; translate does so for formats that are for others alone."""
+    run = make_run(tmp_path / "run", replace(TRANSFORMER, norm="post"))
+    output = tmp_path / "exported"
+    call(monkeypatch, "--checkpoint", run, "--format", name, "--output", output)
+    with pytest.raises(CheckpointError, match=r"written by nmt\.export, no checkpoint; name the one"):
+        checkpoint.resolve(output)
+    if name != "ctranslate2":
+        with pytest.raises(
+            ValueError, match=r"no checkpoint; name the one|write .* with nmt\.export --format ctranslate2"
+        ):
+            translated(monkeypatch, capsys, "--checkpoint", output)
+
+
 def test_without_the_package_both_commands_name_the_extra(run, exported, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     with pytest.raises(ExportError, match=r"pip install 'nmt\[ctranslate2\]'"):
