@@ -111,7 +111,10 @@ def add_search_arguments(parser: argparse.ArgumentParser) -> None:
     usual = default_search()
 
     def default(name: str) -> str:
-        return f"(default: {getattr(usual, name) if usual else 'the one that the model was validated with'})"
+        if usual is None:
+            return "(default: the one that the model was validated with)"
+        value = getattr(usual, name)
+        return f"(default: {'off' if value is None or value is False else value})"
 
     group = parser.add_argument_group(
         "search", "score(y) = log p(y) / penalty(|y|), |y| counts subwords with EOS; the best finished hypothesis wins"

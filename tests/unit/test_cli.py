@@ -1,6 +1,7 @@
 """Options of the commands as configurations."""
 
 import dataclasses
+import re
 
 import pytest
 
@@ -37,6 +38,16 @@ def test_every_search_option_arrives():
     ]
     assert search_config(parsed(*arguments), usual) == changed
     assert all(getattr(usual, field.name) != getattr(changed, field.name) for field in dataclasses.fields(usual))
+
+
+def test_help_says_every_default_in_words():
+    parser = CommandParser("nmt.x", None)
+    add_search_arguments(parser)
+    text = " ".join(parser.format_help().split())
+    defaults = re.findall(r"\(default: ([^)]+)\)", text)
+    assert len(defaults) == len(dataclasses.fields(SearchConfig))
+    assert not {"None", "False", "True"} & set(defaults)
+    assert defaults.count("off") == 2  # patience, forbid_unk
 
 
 def test_sampling_options_arrive():
