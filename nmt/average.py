@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from nmt import checkpoint
+from nmt.averaging import average
 from nmt.checkpoint import Checkpoint, CheckpointError
 from nmt.cli import CommandParser, run
 from nmt.training.resume import changes
@@ -37,7 +38,7 @@ def main() -> None:
     loaded = [checkpoint.load(folder) for folder in folders]
     check_alike(loaded)
     newest = max(loaded, key=lambda each: each.step)
-    checkpoint.load_into(newest.model, checkpoint.average(folders), newest.path)
+    checkpoint.load_into(newest.model, average(folders), newest.path)
     weights = newest.model.state_dict()
     checkpoint.save(arguments.output, weights, newest.tokenizers, newest.config, newest.step)
     print(f"written: {arguments.output}: mean of {len(folders)}: {', '.join(map(str, folders))}", file=sys.stderr)

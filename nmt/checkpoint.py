@@ -384,21 +384,3 @@ def _guard(folder: Path, name: str, read: Callable[[], Value]) -> Value:
     except Exception as error:  # each library has its own family for a damaged file: Runtime, EOF, Unpickling, ...
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise CheckpointError(f"{folder / name}: missing or damaged ({reason})") from error
-
-
-# --- averaging --------------------------------------------------------------------------------------------------------
-
-
-def average(folders: Sequence[Path]) -> dict[str, Tensor]:
-    """Mean of the weights of several checkpoints of one run, summed in float64; integer buffers are the last one's."""
-    total: dict[str, Tensor] = {}
-    for folder in folders:
-        weights, _ = load_weights(folder)
-        for name, tensor in weights.items():
-            if not tensor.is_floating_point():
-                total[name] = tensor
-            elif name in total:
-                total[name] += tensor
-            else:
-                total[name] = tensor.double()
-    return {n: t / len(folders) if t.is_floating_point() else t for n, t in total.items()}

@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import BinaryIO, NoReturn
 
@@ -104,6 +105,19 @@ class CommandParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong without reciting every option there is."""
         self.exit(USER_ERROR, f"error: {message}; python -m {self.prog} --help lists all options\n")
+
+
+def add_checkpoint_argument(parser: argparse.ArgumentParser, several: bool = False, more: str = "") -> None:
+    """``--checkpoint``: a path, or a list of them where ``several`` make an ensemble; ``more`` ends the help."""
+    help_text = (
+        f"a run folder (its best checkpoint) or a checkpoint{'; several are an ensemble' if several else ''}{more}"
+    )
+    if several:
+        parser.add_argument(
+            "--checkpoint", type=Path, required=True, nargs="+", action="extend", metavar="PATH", help=help_text
+        )
+    else:
+        parser.add_argument("--checkpoint", type=Path, required=True, metavar="PATH", help=help_text)
 
 
 def add_search_arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,14 @@ from nmt.analysis.evaluated_runs import evaluate_run
 from nmt.analysis.evaluation import own_files
 from nmt.analysis.report import evaluation_report
 from nmt.checkpoint import load_config, resolve
-from nmt.cli import CommandParser, add_device_arguments, add_search_arguments, run, search_config
+from nmt.cli import (
+    CommandParser,
+    add_checkpoint_argument,
+    add_device_arguments,
+    add_search_arguments,
+    run,
+    search_config,
+)
 from nmt.device import resolve_device
 
 
@@ -22,13 +29,7 @@ def parser() -> CommandParser:
     """Command line of ``nmt.evaluate``."""
     parser = CommandParser("nmt.evaluate", __doc__)
     add = parser.add_argument
-    add(
-        "--checkpoint",
-        type=Path,
-        required=True,
-        metavar="PATH",
-        help="a run folder (its best checkpoint) or a checkpoint",
-    )
+    add_checkpoint_argument(parser)
     add(
         "--split",
         choices=["test", "validation"],

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from nmt import checkpoint
 from nmt.checkpoint import Checkpoint
-from nmt.cli import CommandParser, run
+from nmt.cli import CommandParser, add_checkpoint_argument, run
 from nmt.data.staging import publish
 from nmt.formats import Options, ctranslate2, huggingface, torch_export
 
@@ -35,13 +35,7 @@ def parser() -> CommandParser:
     """Command line of ``nmt.export``."""
     parser = CommandParser("nmt.export", __doc__)
     add = parser.add_argument
-    add(
-        "--checkpoint",
-        type=Path,
-        required=True,
-        metavar="PATH",
-        help="a run folder (its best checkpoint) or a checkpoint",
-    )
+    add_checkpoint_argument(parser)
     add("--format", choices=sorted(FORMATS), required=True, help="what to write")
     add("--output", type=Path, required=True, metavar="DIR", help="a folder that is not there yet, or is empty")
     add(

@@ -20,7 +20,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from nmt.cli import CommandParser, add_device_arguments, run
+from nmt.cli import CommandParser, add_checkpoint_argument, add_device_arguments, run
 from nmt.data.corpus import in_step, read_lines
 from nmt.device import limit_threads
 from nmt.evaluation.likelihood import Likelihood
@@ -33,15 +33,7 @@ def parser() -> CommandParser:
     """Command line of ``nmt.score``."""
     parser = CommandParser("nmt.score", __doc__)
     add = parser.add_argument
-    add(
-        "--checkpoint",
-        type=Path,
-        required=True,
-        nargs="+",
-        action="extend",
-        metavar="PATH",
-        help="a run folder (its best checkpoint) or a checkpoint; several are an ensemble",
-    )
+    add_checkpoint_argument(parser, several=True)
     add("--source", type=Path, required=True, metavar="FILE", help="a sentence a line, also .gz, .xz or .zst")
     add("--target", type=Path, required=True, metavar="FILE", help="their translations, line by line")
     add(

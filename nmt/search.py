@@ -41,6 +41,7 @@ from torch.nn import functional
 
 from nmt.config import Sampling, SearchConfig
 from nmt.constraints import Constraints, check_prefixes
+from nmt.largest import largest
 from nmt.lengths import length_limit, length_penalty
 from nmt.lexicon import Shortlist, Words
 from nmt.models.base import State, TranslationModel
@@ -48,9 +49,6 @@ from nmt.models.ensemble import eval_mode, log_probabilities
 from nmt.models.memory import Memory, select_rows
 from nmt.sampling import Sampler, check_sampling
 from nmt.tokens import BOS, EOS, PAD
-
-STACK = 32
-"""Numbers of which one is looked at first, where few are sought among many."""
 
 
 class Hypothesis(NamedTuple):
@@ -283,32 +281,16 @@ def _best_continuations(live: _Live, log_probs: Tensor, beam_size: int) -> _Cand
     log_probs += live.log_probability.flatten()[:, None]
     joint = log_probs.view(sentences, beams * vocabulary)
     if beam_size == 1:  # the runner-up is of no use; max is faster, and settles ties by position
-        best, places = _top(joint, 1)  # [sentences, 1]
+        best, places = largest(joint, 1)  # [sentences, 1]
         return _Candidates(best, torch.zeros_like(places), places)
     wanted = 2 * beam_size
-    places, _ = _top(joint, min(wanted, joint.size(1)))[1].sort(dim=1)
+    places, _ = largest(joint, min(wanted, joint.size(1)))[1].sort(dim=1)
     scores, order = joint.gather(1, places).sort(dim=1, descending=True, stable=True)
     places = places.gather(1, order)  # [sentences, candidates]
     missing = wanted - places.size(1)
     if missing > 0:  # the first step over a tiny vocabulary: more places than continuations
         scores, places = functional.pad(scores, (0, missing), value=-torch.inf), functional.pad(places, (0, missing))
     return _Candidates(scores, places // vocabulary, places % vocabulary)
-
-
-def _top(scores: Tensor, wanted: int) -> tuple[Tensor, Tensor]:
-    """The ``wanted`` largest of every row of scores [rows, size] and their places, [rows, wanted], in no order."""
-    size, columns = scores.size(1), scores.size(1) // STACK
-    if columns < STACK * wanted:
-        return scores.topk(wanted, dim=1, sorted=False) if wanted > 1 else scores.max(dim=1, keepdim=True)
-    # Torch's topk looks at one number after the other. So the row is laid out as STACK lines of columns, whose maxima
-    # are found several at a time; the largest numbers stand in the columns with the largest maxima.
-    table = scores[:, : STACK * columns].view(-1, STACK, columns)
-    best = table.amax(dim=1).topk(wanted, dim=1, sorted=False).indices  # [rows, wanted], columns
-    places = (best[:, None] + columns * torch.arange(STACK, device=scores.device)[:, None]).flatten(1)
-    rest = torch.arange(STACK * columns, size, device=scores.device).expand(scores.size(0), -1)
-    places = torch.cat((places, rest), dim=1)  # [rows, STACK * wanted + rest]
-    found = scores.gather(1, places).topk(wanted, dim=1, sorted=False)
-    return found.values, places.gather(1, found.indices)
 
 
 def _drawn(live: _Live, log_probs: Tensor, tokens: Tensor) -> _Candidates:

@@ -34,6 +34,7 @@ from nmt.alignment import AttentionChoice, Which
 from nmt.checkpoint import load_config, resolve
 from nmt.cli import (
     CommandParser,
+    add_checkpoint_argument,
     add_device_arguments,
     add_sampling_arguments,
     add_search_arguments,
@@ -54,16 +55,7 @@ def parser() -> CommandParser:
     """Command line of ``nmt.translate``."""
     parser = CommandParser("nmt.translate", __doc__)
     add = parser.add_argument
-    add(
-        "--checkpoint",
-        type=Path,
-        required=True,
-        nargs="+",
-        action="extend",
-        metavar="PATH",
-        help="a run folder (its best checkpoint) or a checkpoint, several are an ensemble; or what nmt.export wrote "
-        "for ctranslate2",
-    )
+    add_checkpoint_argument(parser, several=True, more="; or what nmt.export wrote for ctranslate2")
     add("--input", type=Path, metavar="FILE", help="text to translate, also .gz, .xz or .zst (default: stdin)")
     add(
         "--target-prefix",

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from nmt import checkpoint
-from nmt.checkpoint import Checkpoint
+from nmt.averaging import average
 from nmt.config import ConfigError, TrainConfig
 from nmt.data.batch import Group
 from nmt.data.dataset import PreparedData
@@ -90,7 +90,7 @@ class Trainer:
         prepared: PreparedData,
         log: RunLog,
         processes: Processes,
-        initial: Checkpoint | None = None,
+        initial: checkpoint.Checkpoint | None = None,
     ) -> None:
         self.config = config
         self.prepared = prepared
@@ -346,7 +346,7 @@ class Trainer:
         """The average of the newest checkpoints and what it is made of; rank 0 alone looks at the folder."""
         number = self.config.training.average_last
         folders = self.keeper.newest(number, self.state) if number and self.processes.is_main else []
-        return (checkpoint.average(folders) if len(folders) > 1 else {}), folders
+        return (average(folders) if len(folders) > 1 else {}), folders
 
     # --- what is written down -----------------------------------------------------------------------------------------
 

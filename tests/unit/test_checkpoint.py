@@ -11,6 +11,7 @@ import torch
 import yaml
 
 from nmt import checkpoint
+from nmt.averaging import average
 from nmt.checkpoint import CheckpointError, NewerFormatError
 from nmt.config import TrainConfig, to_tree
 from nmt.data.dataset import prepare
@@ -119,7 +120,7 @@ def test_average_is_the_mean(config: TrainConfig, tokenizers: TokenizerPair, tmp
     models = [model_of(config, tokenizers, seed) for seed in (1, 2, 3)]
     for number, model in enumerate(models):
         checkpoint.save(tmp_path / str(number), model.state_dict(), tokenizers, config, number)
-    mean = checkpoint.average([tmp_path / str(number) for number in range(3)])
+    mean = average([tmp_path / str(number) for number in range(3)])
     for name, tensor in mean.items():
         torch.testing.assert_close(
             tensor.float(), torch.stack([model.state_dict()[name] for model in models]).double().mean(0).float()

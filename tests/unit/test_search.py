@@ -13,7 +13,7 @@ from nmt.data.batch import encode_source
 from nmt.lengths import length_limit, length_penalty
 from nmt.models.base import TranslationModel
 from nmt.models.memory import select_rows
-from nmt.search import Hypothesis, _top, search
+from nmt.search import Hypothesis, search
 from nmt.tokens import BOS, EOS, PAD
 from tests.fakes import AutomatonModel, CopyModel, ScriptedModel
 from tests.oracles import every_sequence, greedy, log_probability, options, penalty, plain_beam_search
@@ -365,21 +365,7 @@ def test_modes_come_back_and_tables_stay_as_they_were():
     assert run(model, SOURCES, options(), n_best=2) == first
 
 
-# --- the best of many -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("size", [7, 1023, 1024, 10_240, 40_003])
-@pytest.mark.parametrize("wanted", [1, 2, 7])
-def test_the_largest_of_a_row_whatever_its_length(size, wanted):
-    scores = torch.randn(5, size, generator=torch.Generator().manual_seed(size))
-    scores[1, : size // 2] = -torch.inf
-    scores[2] = torch.linspace(0, 1, size)  # all the largest side by side, at the end
-    scores[3] = scores[2].flip(0)
-    values, places = _top(scores, wanted)
-    expected = scores.sort(dim=1, descending=True)
-    assert torch.equal(values.sort(dim=1, descending=True).values, expected.values[:, :wanted])
-    assert torch.equal(scores.gather(1, places), values)
-    assert all(len(set(row)) == wanted for row in places.tolist())
+# --- a large vocabulary -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
