@@ -67,11 +67,13 @@ class TorchEngine:
         self.device = device
         self.precision = precision
         self.shortlist = shortlist
+        self._requests = 0
 
     def run(self, requests: Iterable[Request]) -> Iterator[list[list[Hypothesis]]]:
         """See :class:`Engine`."""
-        for number, request in enumerate(requests, start=1):
-            if number % TRIM_EVERY == 0:
+        for request in requests:
+            self._requests += 1  # of all runs: a worker process has a run for each
+            if self._requests % TRIM_EVERY == 0:
                 give_back_freed_memory()
             if request.with_attention:
                 check_attention(self.models)
