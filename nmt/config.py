@@ -226,6 +226,15 @@ class InverseSqrtSchedule:
 
 
 @dataclass(frozen=True)
+class LinearSchedule:
+    """Linear warm-up, then linear to zero behind update ``total_steps`` (Devlin et al. 2019, appendix A.2)."""
+
+    name: Literal["linear"]
+    warmup_steps: int
+    total_steps: int
+
+
+@dataclass(frozen=True)
 class PlateauSchedule:
     """Linear warm-up, then cut by ``factor`` after ``patience`` validations without improvement."""
 
@@ -250,7 +259,7 @@ class OptimConfig:
     """One training recipe: optimizer, schedule, clipping, smoothing."""
 
     optimizer: AdamConfig | SGDConfig | AdadeltaConfig
-    schedule: ConstantSchedule | InverseSqrtSchedule | PlateauSchedule | HalvingSchedule
+    schedule: ConstantSchedule | InverseSqrtSchedule | LinearSchedule | PlateauSchedule | HalvingSchedule
     clip_norm: float | None
     label_smoothing: float
     normalize: Literal["tokens", "sentences"]

@@ -17,6 +17,7 @@ from nmt.config import (
     ConstantSchedule,
     HalvingSchedule,
     InverseSqrtSchedule,
+    LinearSchedule,
     OptimConfig,
     PlateauSchedule,
     SGDConfig,
@@ -51,6 +52,9 @@ def check_optim(config: OptimConfig) -> None:
         _require(schedule.every_epochs > 0, "schedule.every_epochs", "a number above 0", schedule.every_epochs)
     else:
         _require(schedule.warmup_steps >= 0, "schedule.warmup_steps", "0 or more", schedule.warmup_steps)
+    if isinstance(schedule, LinearSchedule):
+        above = f"above schedule.warmup_steps ({schedule.warmup_steps})"
+        _require(schedule.total_steps > schedule.warmup_steps, "schedule.total_steps", above, schedule.total_steps)
     if isinstance(schedule, PlateauSchedule):
         _require(0 < schedule.factor < 1, "schedule.factor", "0 < factor < 1", schedule.factor)
         _require(schedule.patience >= 1, "schedule.patience", "1 or more", schedule.patience)
@@ -114,6 +118,9 @@ def learning_rate(config: OptimConfig, step: int, epoch: float, cuts: int) -> fl
     if isinstance(schedule, InverseSqrtSchedule):
         # Vaswani et al., equation 3, d^-0.5 min(step^-0.5, step warmup^-1.5), with the peak d^-0.5 warmup^-0.5 named.
         return peak * min(_warmup(step, schedule.warmup_steps), math.sqrt(max(schedule.warmup_steps, 1) / step))
+    if isinstance(schedule, LinearSchedule):
+        left = (schedule.total_steps + 1 - step) / (schedule.total_steps + 1 - schedule.warmup_steps)
+        return peak * max(0.0, min(_warmup(step, schedule.warmup_steps), left))
     if isinstance(schedule, PlateauSchedule):
         return _warmup(step, schedule.warmup_steps) * max(peak * schedule.factor**cuts, schedule.min_learning_rate)
     if epoch < schedule.start_epoch:

@@ -27,6 +27,17 @@ def test_inverse_sqrt_without_warmup_starts_at_the_peak() -> None:
     assert [learning_rate(config, step, 0.0, 0) for step in (1, 4)] == pytest.approx([0.001, 0.0005])
 
 
+def test_linear_falls_in_even_steps_to_zero_behind_the_last_update() -> None:
+    config = recipe("optim/schedule=linear", "optim.schedule.warmup_steps=4", "optim.schedule.total_steps=10")
+    peak = config.optimizer.learning_rate
+    rates = [learning_rate(config, step, 0.0, 0) / peak for step in range(1, 13)]
+    assert rates[:4] == pytest.approx([0.25, 0.5, 0.75, 1.0])
+    steps = [earlier - later for earlier, later in zip(rates[3:10], rates[4:11], strict=True)]
+    assert steps == pytest.approx([1 / 7] * 7)
+    assert rates[9] > 0
+    assert rates[10:] == [0.0, 0.0]
+
+
 def test_halving_is_that_of_sutskever() -> None:
     """Section 3.4: 0.7 for 5 epochs, then halved every half epoch; 7.5 epochs in all."""
     config = recipe("optim/schedule=halving", "optim/optimizer=sgd")
@@ -117,6 +128,7 @@ def test_norm_without_clipping_is_only_measured() -> None:
         ("optim.optimizer.momentum", ["optim/optimizer=sgd", "optim.optimizer.momentum=1.5"]),
         ("optim.optimizer.rho", ["optim/optimizer=adadelta", "optim.optimizer.rho=1"]),
         ("optim.schedule.warmup_steps", ["optim.schedule.warmup_steps=-1"]),
+        ("optim.schedule.total_steps", ["optim/schedule=linear", "optim.schedule.total_steps=500"]),
         ("optim.schedule.factor", ["optim/schedule=plateau", "optim.schedule.factor=1.5"]),
         ("optim.schedule.patience", ["optim/schedule=plateau", "optim.schedule.patience=0"]),
         ("optim.schedule.min_learning_rate", ["optim/schedule=plateau", "optim.schedule.min_learning_rate=1"]),
