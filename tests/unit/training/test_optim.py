@@ -1,5 +1,7 @@
 """Schedules against the papers' formulas, optimizers against torch's, nonsense against the checks."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 
@@ -32,7 +34,7 @@ def test_linear_falls_in_even_steps_to_zero_behind_the_last_update() -> None:
     peak = config.optimizer.learning_rate
     rates = [learning_rate(config, step, 0.0, 0) / peak for step in range(1, 13)]
     assert rates[:4] == pytest.approx([0.25, 0.5, 0.75, 1.0])
-    steps = [earlier - later for earlier, later in zip(rates[3:10], rates[4:11], strict=True)]
+    steps = [earlier - later for earlier, later in pairwise(rates[3:11])]
     assert steps == pytest.approx([1 / 7] * 7)
     assert rates[9] > 0
     assert rates[10:] == [0.0, 0.0]
