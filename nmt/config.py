@@ -38,6 +38,24 @@ class TokenizerConfig:
     byte_fallback: bool
     sample_sentences: int
     num_threads: int
+    subword_regularization: float | None
+
+
+@dataclass(frozen=True)
+class FilterConfig:
+    """Which training pairs are left out (``configs/data/filters/*.yaml``); what each means stands in
+    ``nmt/data/filters.py``. Validation and test lose none."""
+
+    max_words: int | None
+    max_ratio: float | None
+    max_word_length: int | None
+    identical: bool
+    duplicates: Literal["keep", "pair", "source", "target", "either"]
+    held_out: Literal["keep", "pair", "source", "target", "either"]
+    foreign_letters: float | None
+    numbers: bool
+    language: bool
+    quarantine: bool
 
 
 @dataclass(frozen=True)
@@ -70,6 +88,14 @@ class FilePair:
 
 
 @dataclass(frozen=True)
+class WeightedCorpus:
+    """A part of a mixture: where it lies, as an entry of ``train``, and how often a pair of it occurs in an epoch."""
+
+    path: str | FilePair
+    weight: float
+
+
+@dataclass(frozen=True)
 class FilesData:
     """The user's own line-aligned text."""
 
@@ -77,11 +103,14 @@ class FilesData:
     name: str
     source: str
     target: str
-    train: tuple[str | FilePair, ...]
+    train: tuple[str | FilePair, ...] | None
+    corpora: tuple[WeightedCorpus, ...] | None
     validation: tuple[str | FilePair, ...]
     test: tuple[str | FilePair, ...] | None
     max_pairs: int | None
+    sample_seed: int | None
     max_length: int
+    filters: FilterConfig
     tokenizer: TokenizerConfig
     cache: str
 
@@ -111,8 +140,10 @@ class HubData:
     folder: str | None
     folder_splits: SplitNames
     max_pairs: int | None
+    sample_seed: int | None
     timeout: float
     max_length: int
+    filters: FilterConfig
     tokenizer: TokenizerConfig
     cache: str
 

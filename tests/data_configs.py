@@ -1,13 +1,15 @@
 """Data configurations for tests: the shipped YAML files with a few keys changed, and files to point them at."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
 
 from nmt.config import CONFIG_DIR, DataConfig, DemoData, FilesData, HubData, parse
 
-KINDS: dict[str, type[Any]] = {"demo": DemoData, "files": FilesData, "multi30k": HubData, "wmt14": HubData}
+KINDS: dict[str, type[Any]] = {"demo": DemoData, "files": FilesData}
 
 ENGLISH = ["a dog runs .", "the red house is old .", "two men read a book .", "she sings .", "a cat sleeps here ."] * 4
 GERMAN = [
@@ -19,13 +21,29 @@ GERMAN = [
 ] * 4
 
 
-def data_config(group: str, cache: Path, tokenizer: dict[str, Any] | None = None, **changes: Any) -> DataConfig:
-    """``configs/data/<group>.yaml`` with keys changed; a vocabulary that fits a few sentences."""
-    tree = yaml.safe_load((CONFIG_DIR / "data" / f"{group}.yaml").read_text(encoding="utf-8"))
+def data_config(
+    group: str,
+    cache_folder: Path,
+    tokenizer: dict[str, Any] | None = None,
+    filters: dict[str, Any] | None = None,
+    **changes: Any,
+) -> DataConfig:
+    """``configs/data/<group>.yaml`` with keys changed, a vocabulary for a few sentences."""
+    tree = _shipped(group)
     small = {"vocabulary_size": 60, "num_threads": 1}
-    tree["tokenizer"] = tree["tokenizer"] | small | (tokenizer or {})
-    config: DataConfig = parse(KINDS[group], tree | {"cache": str(cache), "name": group} | changes, "data")
+    groups = {"tokenizer": tree["tokenizer"] | small | (tokenizer or {})}
+    if "filters" in tree:  # the demo has none
+        groups["filters"] = tree["filters"] | (filters or {})
+    changed = tree | groups | {"cache": str(cache_folder), "name": group} | changes
+    config: DataConfig = parse(KINDS.get(group, HubData), changed, "data")
     return config
+
+
+@cache
+def _shipped(group: str) -> dict[str, Any]:
+    with initialize_config_dir(str(CONFIG_DIR), version_base="1.3"):
+        made: Any = OmegaConf.to_container(compose("train", overrides=[f"data={group}"]).data)
+    return dict(made)
 
 
 def write_corpus(folder: Path, **splits: tuple[list[str], list[str]]) -> dict[str, str]:

@@ -15,7 +15,7 @@ import io
 import lzma
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -46,14 +46,23 @@ class TextPair(NamedTuple):
 
 
 Reader = Callable[[], Iterator[TextPair]]
-"""Opens a split and yields its pairs in order."""
+"""Opens a part of a split and yields its pairs in order."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a split that is read as one: a pair of files, a file, a split of the Hub."""
+
+    name: str  # for logs and reports: a path, a split
+    read: Reader
+    weight: float = 1.0  # training: how often a pair of it occurs in an epoch
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """The splits of a data set, each behind a function that reads it."""
+    """The splits of a data set, each as the parts that it is read from one after the other."""
 
-    splits: dict[str, Reader]  # train, validation and, where there is one, test; in this order
+    splits: Mapping[str, tuple[Part, ...]]  # train, validation and, where there is one, test
     origin: dict[str, Any] = field(default_factory=dict)  # where the text comes from, for the report
     close: Callable[[], None] = lambda: None  # ends whatever the readers hold on to
 

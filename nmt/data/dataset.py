@@ -16,7 +16,7 @@ from typing import Any
 
 import nmt
 from nmt.config import ConfigError, DataConfig, DemoData, FilesData, HubData, to_tree
-from nmt.data.corpus import Corpus, DataError, Reader, TextPair, pharaoh
+from nmt.data.corpus import Corpus, DataError, Part, TextPair, pharaoh
 from nmt.data.preparation import build
 from nmt.data.report import table
 from nmt.data.staging import claim, publish
@@ -215,7 +215,7 @@ def _open_demo(config: DemoData) -> Corpus:
             )
         return (TextPair(pair.source, pair.target, pharaoh(pair.alignment)) for pair in made[split])
 
-    splits: dict[str, Reader] = {split: partial(read, split) for split in ("train", "validation", "test")}
+    splits = {split: (Part(split, partial(read, split)),) for split in ("train", "validation", "test")}
     return Corpus(splits, {"grammar": _grammar_hash()})
 
 
@@ -235,7 +235,7 @@ def fingerprint(config: DataConfig, corpus: Corpus, tokenizers: TokenizerPair | 
     """
     tree = {key: value for key, value in to_tree(config).items() if key not in _IRRELEVANT}
     if isinstance(config, FilesData):
-        tree = {key: value for key, value in tree.items() if key not in ("train", "validation", "test")}
+        tree = {key: value for key, value in tree.items() if key not in ("train", "corpora", "validation", "test")}
     elif isinstance(config, HubData):
         local = ("dataset", "pair", "revision", "column", "splits", "folder", "folder_splits")
         remote = ("folder", "folder_splits")

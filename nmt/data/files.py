@@ -10,11 +10,13 @@ A split is a list of entries read one after the other. An entry is
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
-from nmt.config import FilePair, FilesData, HubData
-from nmt.data.corpus import COMPRESSIONS, Corpus, DataError, Reader, TextPair, in_step, read_lines, record_text
+from nmt.config import ConfigError, FilePair, FilesData, HubData
+from nmt.data.corpus import COMPRESSIONS, Corpus, DataError, Part, Reader, TextPair, in_step, read_lines, record_text
 
 Entry = str | FilePair
 
@@ -23,11 +25,18 @@ def open_files(config: FilesData) -> Corpus:
     """The splits of ``data=files``.
 
     Raises:
+        ConfigError: both ``train`` and ``corpora`` are given, or neither, or a weight is no number above 0.
         DataError: a file is missing; the message lists every name tried.
     """
-    entries: dict[str, Sequence[Entry]] = {"train": config.train, "validation": config.validation}
+    if (config.train is None) == (config.corpora is None):
+        raise ConfigError("data.train: give either train or corpora (a mixture with weights)")
+    train = [(entry, 1.0) for entry in config.train or ()] + [(part.path, part.weight) for part in config.corpora or ()]
+    for _, weight in train:
+        if not 0 < weight < math.inf:
+            raise ConfigError(f"data.corpora: a weight is a number above 0, found {weight}")
+    entries = {"train": train, "validation": [(entry, 1.0) for entry in config.validation]}
     if config.test is not None:
-        entries["test"] = config.test
+        entries["test"] = [(entry, 1.0) for entry in config.test]
     for split, items in entries.items():
         if not items:
             raise DataError(f"data.{split}: no files given")
@@ -41,38 +50,41 @@ def open_folder(config: HubData) -> Corpus:
     if not folder.is_dir():
         raise DataError(f"data.folder: {folder}: no such folder")
     names = config.folder_splits
-    entries: dict[str, Sequence[Entry]] = {
-        split: [str(folder / name)]
+    entries: dict[str, list[tuple[Entry, float]]] = {
+        split: [(str(folder / name), 1.0)]
         for split, name in (("train", names.train), ("validation", names.validation), ("test", names.test))
     }
     return _corpus(entries, config.source, config.target, config.max_pairs)
 
 
-def _corpus(entries: dict[str, Sequence[Entry]], source: str, target: str, max_pairs: int | None) -> Corpus:
-    splits: dict[str, Reader] = {}
+def _corpus(entries: dict[str, list[tuple[Entry, float]]], source: str, target: str, max_pairs: int | None) -> Corpus:
+    splits: dict[str, tuple[Part, ...]] = {}
     files: dict[str, list[str]] = {}
     for split, items in entries.items():
-        parts = [_resolve(entry, source, target) for entry in items]
-        files[split] = [str(path) for paths, _ in parts for path in paths]
-        splits[split] = _Chain([read for _, read in parts], max_pairs if split == "train" else None)
+        limit = _Limit(max_pairs if split == "train" else None)
+        parts, files[split] = [], []
+        for entry, weight in items:
+            paths, read = _resolve(entry, source, target)
+            files[split] += map(str, paths)
+            parts.append(Part(str(paths[0]), partial(limit, read), weight))
+        splits[split] = tuple(parts)
     return Corpus(splits, {"files": files})
 
 
-class _Chain:
-    """Reads parts one after the other, the first ``limit`` pairs of them; all parts are checked to their ends."""
+class _Limit:
+    """Reads parts one after the other, the first so many pairs of them; all parts are checked to their ends."""
 
-    def __init__(self, parts: list[Reader], limit: int | None) -> None:
-        self._parts = parts
-        self._limit = limit
+    def __init__(self, pairs: int | None) -> None:
+        self._left = pairs
 
-    def __call__(self) -> Iterator[TextPair]:
-        taken = 0
-        for part in self._parts:
-            for pair in part():
-                # Beyond the limit the files are read on: unequal counts may mean that the first lines do not match.
-                if self._limit is None or taken < self._limit:
-                    taken += 1
-                    yield pair
+    def __call__(self, read: Reader) -> Iterator[TextPair]:
+        for pair in read():
+            # Beyond the limit the files are read on: unequal counts may mean that the first lines do not match.
+            if self._left is None:
+                yield pair
+            elif self._left:
+                self._left -= 1
+                yield pair
 
 
 def _resolve(entry: Entry, source: str, target: str) -> tuple[list[Path], Reader]:

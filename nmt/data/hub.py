@@ -18,7 +18,7 @@ from typing import Any
 
 import nmt
 from nmt.config import HubData, to_tree
-from nmt.data.corpus import Corpus, DataError, Reader, TextPair
+from nmt.data.corpus import Corpus, DataError, Part, TextPair
 
 PATIENCE = 6
 """A stream may be silent for this many times ``data.timeout``: an answer may be megabytes, a lost one is asked anew."""
@@ -42,13 +42,13 @@ def open_hub(config: HubData, log: Callable[[str], None]) -> Corpus:
     worker = _Worker(config, log, origin)
     names = config.splits
 
-    def reader(split: str, limit: int | None) -> Reader:
-        return lambda: worker.read(split, limit)
+    def part(split: str, limit: int | None) -> tuple[Part]:
+        return (Part(split, lambda: worker.read(split, limit)),)
 
     splits = {
-        "validation": reader(names.validation, None),
-        "test": reader(names.test, None),
-        "train": reader(names.train, config.max_pairs),
+        "validation": part(names.validation, None),
+        "test": part(names.test, None),
+        "train": part(names.train, config.max_pairs),
     }
     return Corpus(splits, origin, worker.close)
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nmt.config import DataConfig
-from nmt.data.corpus import Corpus, DataError, Reader, TextPair, clean_line, is_blank
+from nmt.data.corpus import Corpus, DataError, Part, TextPair, clean_line, is_blank
 from nmt.data.store import SIDES, RowWriter, count_repeats, iter_text, read_text, write_lines
 from nmt.data.tokenizer import TokenizerPair, train_tokenizers
 from nmt.tokens import UNK
@@ -41,8 +41,8 @@ def build(
     """
     clock = _Clock(log)
     splits: dict[str, dict[str, Any]] = {}
-    for name, read in corpus.splits.items():
-        splits[name] = _spool(folder, name, read)
+    for name, parts in corpus.splits.items():
+        splits[name] = _spool(folder, name, parts)
         clock(f"read {name}: {splits[name]['read']:,} pairs")
     sides = [iter_text(folder / f"train.{side}.txt") for side in SIDES]
     tokenizers = given or train_tokenizers(config.tokenizer, sides[0], sides[1], splits["train"]["read"], SAMPLE_SEED)
@@ -91,7 +91,7 @@ class _Clock:
 # --- first pass -------------------------------------------------------------------------------------------------------
 
 
-def _spool(folder: Path, name: str, read: Reader) -> dict[str, Any]:
+def _spool(folder: Path, name: str, parts: tuple[Part, ...]) -> dict[str, Any]:
     """Write a split's text as read, a line a sentence; returns what was seen."""
     hashes = {side: hashlib.sha256() for side in SIDES}
     pairs, control, blank = 0, 0, 0
@@ -99,7 +99,7 @@ def _spool(folder: Path, name: str, read: Reader) -> dict[str, Any]:
         (folder / f"{name}.source.txt").open("wb") as source_file,
         (folder / f"{name}.target.txt").open("wb") as target_file,
     ):
-        for chunk in _chunks(read()):
+        for chunk in _chunks(chain.from_iterable(part.read() for part in parts)):
             hashes["source"].update(write_lines(source_file, (pair.source for pair in chunk)))
             hashes["target"].update(write_lines(target_file, (pair.target for pair in chunk)))
             _write_alignments(folder / f"{name}.alignment", chunk)

@@ -2,8 +2,9 @@
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import safetensors.torch
@@ -58,11 +59,17 @@ def test_load_gives_back_what_was_saved(
 
 def test_a_checkpoint_from_before_a_key_was_there_has_what_was_done_then(config: TrainConfig, tmp_path: Path) -> None:
     tree = to_tree(config)
-    for group, added in checkpoint._ADDED.items():
-        if isinstance(added, dict):
-            tree[group] = {key: value for key, value in tree[group].items() if key not in added}
-        else:
-            del tree[group]
+
+    def take(tree: dict[str, Any], added: Mapping[str, Any]) -> None:
+        for key, value in added.items():
+            if isinstance(value, Mapping) and set(tree[key]) - set(value):
+                take(tree[key], value)
+            else:
+                del tree[key]
+
+    take(tree, checkpoint._ADDED)
+    take(tree["data"], checkpoint._ADDED_TO_TEXT[config.data.kind])
+    assert "filters" not in tree["data"]
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
     loaded = checkpoint.load_config(tmp_path)
     assert loaded == config

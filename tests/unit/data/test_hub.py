@@ -279,7 +279,7 @@ def test_the_worker_speaks_lines_of_json(wmt: Path) -> None:
 def test_splits_come_out_of_one_process_which_ends_with_the_corpus(multi30k: Path) -> None:
     corpus = open_hub(hub("multi30k", multi30k, max_pairs=7), ignore)
     try:
-        pairs = {split: list(reader()) for split, reader in corpus.splits.items()}
+        pairs = {split: list(part.read()) for split, (part,) in corpus.splits.items()}
         assert {split: len(found) for split, found in pairs.items()} == {"validation": 5, "test": 4, "train": 7}
         assert pairs["train"][0] == TextPair(GERMAN[0], ENGLISH[0])
     finally:

@@ -30,7 +30,7 @@ CONTROL = ["</s>", "<s>", "<pad>"]
 
 
 def tokenizer_config(**changes: Any) -> TokenizerConfig:
-    tree = yaml.safe_load((CONFIG_DIR / "data" / "files.yaml").read_text(encoding="utf-8"))["tokenizer"]
+    tree = yaml.safe_load((CONFIG_DIR / "data" / "tokenizer" / "sentencepiece.yaml").read_text(encoding="utf-8"))
     return parse(TokenizerConfig, tree | {"vocabulary_size": 60, "num_threads": 1} | changes)
 
 
