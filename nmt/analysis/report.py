@@ -44,6 +44,8 @@ def evaluation_report(metrics: dict[str, Any]) -> str:
     bleu = metrics["bleu"]
     rows += [
         ["perplexity", f"{metrics['perplexity']:.2f}", "", "per target subword, EOS included, no smoothing"],
+        ["perplexity per word", f"{metrics['perplexity_per_word']:.2f}", "", "comparable where subwords differ"],
+        ["bits per byte", f"{metrics['bits_per_byte']:.3f}", "", "of the reference, comparable where subwords differ"],
         ["length ratio", f"{bleu['length_ratio']:.3f}", "", "tokens of the translations per token of the references"],
         ["brevity penalty", f"{bleu['brevity_penalty']:.3f}", "", "of BLEU 13a"],
         ["cut at the limit", str(metrics["limit_hits"]), "", "translations that never ended"],
