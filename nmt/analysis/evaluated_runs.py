@@ -65,10 +65,13 @@ def evaluate_run(
     return Evaluated(folder, evaluation.metrics)
 
 
-def find_evaluation(path: Path, split: str, search: SearchConfig) -> Evaluated | None:
-    """The evaluation of a run that :func:`evaluate_run` has written, if it is of this model and this search."""
-    folder = evaluation_folder(path, usable_split(load_config(resolve(path)).data, split), search)
+def find_evaluation(path: Path, split: str | ParallelText, search: SearchConfig) -> Evaluated | None:
+    """The evaluation of a run that :func:`evaluate_run` has written, if it is of this model, text and search."""
+    name = usable_split(load_config(resolve(path)).data, split) if isinstance(split, str) else split.name
+    folder = evaluation_folder(path, name, search)
     metrics = read_metrics(folder)
+    if metrics is not None and not isinstance(split, str) and metrics["data"]["text_sha256"] != split.digest:
+        return None  # another file of that name
     if metrics is None or metrics.get("weights_sha256") != weights_digest(resolve(path)):
         return None
     # The folder's name leaves out what is usual, and what is usual may have changed since.
