@@ -3,8 +3,9 @@
     python -m nmt.evaluate --checkpoint runs/demo_bahdanau_s1 --split test
     python -m nmt.evaluate --checkpoint runs/demo_bahdanau_s1 --source in.en --reference ref.de
 
-Writes hypotheses.txt, references.txt, sources.txt and metrics.json to <run>/evaluation/<split>_beam<k>/ and a table to
-stdout. `sacrebleu references.txt -i hypotheses.txt` in that folder gives the same BLEU.
+Writes hypotheses.txt, references.txt, sources.txt, likelihoods.tsv (-log p of every reference, and its subwords) and
+metrics.json to <run>/evaluation/<split>_beam<k>/ and a table to stdout.
+`sacrebleu references.txt -i hypotheses.txt` in that folder gives the same BLEU.
 """
 
 import sys

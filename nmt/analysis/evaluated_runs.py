@@ -1,8 +1,9 @@
 """Evaluations of runs, on disk: where they lie, how they are written, and whether they are still true.
 
 An evaluation is a folder, ``<run>/evaluation/<split>_beam5/``: ``hypotheses.txt``, ``references.txt`` (untouched) and
-``sources.txt``, line by line, so that anybody's ``sacrebleu references.txt -i hypotheses.txt`` gives the same figures,
-and ``metrics.json``, which is written last: where it stands, the evaluation is whole.
+``sources.txt``, line by line, so that anybody's ``sacrebleu references.txt -i hypotheses.txt`` gives the same figures;
+``likelihoods.tsv``, -log p(reference | source) of each line and its target subwords, EOS included; and
+``metrics.json``, which is written last: where it stands, the evaluation is whole.
 """
 
 import json
@@ -23,6 +24,7 @@ METRICS_FILE = "metrics.json"
 HYPOTHESES_FILE = "hypotheses.txt"
 REFERENCES_FILE = "references.txt"
 SOURCES_FILE = "sources.txt"
+LIKELIHOODS_FILE = "likelihoods.tsv"
 
 
 class Evaluated(NamedTuple):
@@ -63,10 +65,13 @@ def evaluate_run(
     return Evaluated(folder, evaluation.metrics)
 
 
-def find_evaluation(path: Path, split: str, search: SearchConfig) -> Evaluated | None:
-    """The evaluation of a run that :func:`evaluate_run` has written, if it is of this model and this search."""
-    folder = evaluation_folder(path, usable_split(load_config(resolve(path)).data, split), search)
+def find_evaluation(path: Path, split: str | ParallelText, search: SearchConfig) -> Evaluated | None:
+    """The evaluation of a run that :func:`evaluate_run` has written, if it is of this model, text and search."""
+    name = usable_split(load_config(resolve(path)).data, split) if isinstance(split, str) else split.name
+    folder = evaluation_folder(path, name, search)
     metrics = read_metrics(folder)
+    if metrics is not None and not isinstance(split, str) and metrics["data"]["text_sha256"] != split.digest:
+        return None  # another file of that name
     if metrics is None or metrics.get("weights_sha256") != weights_digest(resolve(path)):
         return None
     # The folder's name leaves out what is usual, and what is usual may have changed since.
@@ -99,13 +104,14 @@ def evaluation_folder(path: Path, split: str, search: SearchConfig) -> Path:
 
 
 def write(evaluation: Evaluation, folder: Path) -> None:
-    """Write the four files, each whole or not at all, ``metrics.json`` last."""
+    """Write the five files, each whole or not at all, ``metrics.json`` last."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / METRICS_FILE).unlink(missing_ok=True)
     for name, lines in (
         (SOURCES_FILE, evaluation.text.sources),
         (REFERENCES_FILE, evaluation.text.references),
         (HYPOTHESES_FILE, evaluation.hypotheses),
+        (LIKELIHOODS_FILE, [f"{likelihood.nll:.6f}\t{likelihood.tokens}" for likelihood in evaluation.likelihoods]),
     ):
         write_text(folder / name, "".join(f"{line}\n" for line in lines))
     write_text(folder / METRICS_FILE, json.dumps(evaluation.metrics, indent=2, ensure_ascii=False) + "\n")

@@ -4,7 +4,7 @@ import hashlib
 import math
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,15 +13,14 @@ import torch
 
 from nmt.checkpoint import MODEL_FILE, Checkpoint
 from nmt.config import DataConfig, FilesData, SearchConfig, to_tree
-from nmt.data.batch import Batch, collate
 from nmt.data.corpus import in_step, read_lines
 from nmt.data.dataset import prepare
 from nmt.data.tokenizer import TokenizerPair
 from nmt.device import SearchPrecision
 from nmt.engine import TorchEngine
-from nmt.evaluation.likelihood import evaluate_likelihood
+from nmt.evaluation.likelihood import Likelihood
 from nmt.evaluation.metrics import bleu, check, chrf
-from nmt.tokens import EOS
+from nmt.scorer import Scorer
 from nmt.translator import Translator
 
 BATCH_TOKENS = 4096
@@ -48,6 +47,7 @@ class Evaluation(NamedTuple):
 
     text: ParallelText
     hypotheses: list[str]
+    likelihoods: list[Likelihood]  # of each reference
     metrics: dict[str, Any]  # plain values, ready for JSON
 
 
@@ -98,29 +98,6 @@ def own_files(source: Path, reference: Path) -> ParallelText:
     )
 
 
-class TextBatches:
-    """Pairs of lines as batches of like length, for the likelihood of their targets."""
-
-    def __init__(self, tokenizers: TokenizerPair, text: ParallelText) -> None:
-        self._sources = [[*ids, EOS] for ids in tokenizers.source.encode_batch(text.sources)]
-        self._targets = [[*ids, EOS] for ids in tokenizers.target.encode_batch(text.references)]
-
-    def batches(self, epoch: int) -> Iterator[Batch]:
-        """Every pair once, at most ``BATCH_TOKENS`` a side, padding included; the epoch does not matter."""
-        lengths = [max(len(s), len(t)) for s, t in zip(self._sources, self._targets, strict=True)]
-        rows: list[int] = []
-        for i in sorted(range(len(lengths)), key=lambda i: lengths[i]):
-            if rows and (len(rows) + 1) * lengths[i] > BATCH_TOKENS:
-                yield self._collate(rows)
-                rows = []
-            rows.append(i)
-        if rows:
-            yield self._collate(rows)
-
-    def _collate(self, rows: list[int]) -> Batch:
-        return collate([self._sources[i] for i in rows], [self._targets[i] for i in rows], rows)
-
-
 # --- scoring ----------------------------------------------------------------------------------------------------------
 
 
@@ -139,11 +116,16 @@ def evaluate(
     hypotheses = [translation.text for translation in translations]
     produced = sum(translation.length for translation in translations)  # subwords, EOS included
     check(hypotheses, text.references)
-    pairs = TextBatches(checkpoint.tokenizers, text)
-    likelihood = evaluate_likelihood(engine.models[0], pairs, device, precision)
+    scorer = Scorer([checkpoint.model], checkpoint.tokenizers, device, precision)
+    likelihoods = [
+        Likelihood(-score.log_probability, score.length)
+        for score in scorer.score(zip(text.sources, text.references, strict=True), BATCH_TOKENS)
+    ]
+    nll, tokens = (sum(values) for values in zip(*likelihoods, strict=True))
     return Evaluation(
         text,
         hypotheses,
+        likelihoods,
         {
             "model": checkpoint.config.model.name,
             "checkpoint": str(checkpoint.path),
@@ -154,9 +136,7 @@ def evaluate(
             "data": {**text.data, "text_sha256": text.digest},
             "sentences": len(hypotheses),
             **_scores(hypotheses, text, checkpoint.config.data.target),
-            "perplexity": likelihood.perplexity,
-            "nll": likelihood.nll,
-            "target_tokens": likelihood.tokens,
+            **_per_unit(Likelihood(nll, tokens), text.references),
             "limit_hits": sum(not translation.finished for translation in translations),
             "seconds": seconds,
             "sentences_per_second": len(hypotheses) / seconds,
@@ -171,6 +151,19 @@ def evaluate(
             },
         },
     )
+
+
+def _per_unit(likelihood: Likelihood, references: Sequence[str]) -> dict[str, Any]:
+    """Perplexity per subword, and in units that models with other subwords share."""
+    words = sum(len(line.split()) + 1 for line in references)  # the end of a sentence is one more thing to predict
+    size = sum(len(line.encode("utf-8")) + 1 for line in references)
+    return {
+        "perplexity": likelihood.perplexity,
+        "perplexity_per_word": Likelihood(likelihood.nll, words).perplexity,
+        "bits_per_byte": likelihood.nll / size / math.log(2),
+        "nll": likelihood.nll,
+        "target_tokens": likelihood.tokens,
+    }
 
 
 def _scores(hypotheses: list[str], text: ParallelText, language: str) -> dict[str, Any]:

@@ -8,11 +8,17 @@ below the table.
 import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nmt.analysis.evaluated_runs import HYPOTHESES_FILE, REFERENCES_FILE
+from nmt.analysis.evaluated_runs import HYPOTHESES_FILE, REFERENCES_FILE, SOURCES_FILE
+from nmt.analysis.figures import Series, scores_figure
 from nmt.data.corpus import read_lines
+from nmt.evaluation.metrics import Score
 from nmt.evaluation.significance import Comparison, Method, paired_test
+from nmt.evaluation.slices import Slice, by_source_length, scores_by_slice
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MISSING = "-"
 SIGNED = (("BLEU 13a", "bleu"), ("BLEU tok-lc", "bleu_tok_lc"), ("chrF2", "chrf"))
@@ -44,6 +50,8 @@ def evaluation_report(metrics: dict[str, Any]) -> str:
     bleu = metrics["bleu"]
     rows += [
         ["perplexity", f"{metrics['perplexity']:.2f}", "", "per target subword, EOS included, no smoothing"],
+        ["perplexity per word", f"{metrics['perplexity_per_word']:.2f}", "", "comparable where subwords differ"],
+        ["bits per byte", f"{metrics['bits_per_byte']:.3f}", "", "of the reference, comparable where subwords differ"],
         ["length ratio", f"{bleu['length_ratio']:.3f}", "", "tokens of the translations per token of the references"],
         ["brevity penalty", f"{bleu['brevity_penalty']:.3f}", "", "of BLEU 13a"],
         ["cut at the limit", str(metrics["limit_hits"]), "", "translations that never ended"],
@@ -114,10 +122,11 @@ def by_text(runs: Sequence[RunFigures]) -> list[list[RunFigures]]:
 
 
 def _section(group: list[RunFigures], baseline: str | None, method: Method) -> str:
-    metrics = [_metrics(run) for run in group]
+    metrics = [metrics_of(run) for run in group]
     rows = [[run.name, *(_cell(figure, run) for _, figure in COLUMNS)] for run in group]
     heading = f"### {_text_name(metrics[0])}, {metrics[0]['sentences']} sentences"
     parts = [heading, markdown_table(["run", *(name for name, _ in COLUMNS)], rows, left=(0, 1)), _notes(group)]
+    parts.append(_by_length(group))
     if len(group) > 1:
         parts.append(_tests(group, baseline, method))
     return "\n\n".join(parts)
@@ -125,14 +134,14 @@ def _section(group: list[RunFigures], baseline: str | None, method: Method) -> s
 
 def _cell(figure: Callable[[dict[str, Any], dict[str, Any]], str], run: RunFigures) -> str:
     try:
-        return figure(run.summary, _metrics(run))
+        return figure(run.summary, metrics_of(run))
     except (KeyError, TypeError):  # an unfinished run has no summary
         return MISSING
 
 
 def _notes(group: list[RunFigures]) -> str:
     """How the figures were made; every line says it when the runs differ."""
-    metrics = [_metrics(run) for run in group]
+    metrics = [metrics_of(run) for run in group]
     quarter = metrics[0]["longest_quarter"]
     lines = [
         "[low, high]: 95 % bootstrap interval; min: minutes in the training loop, validation included; val. ppl: "
@@ -147,12 +156,12 @@ def _notes(group: list[RunFigures]) -> str:
         ("trained on", lambda m: _origin(m["data"])),
     ]
     for label, note in notes:
-        lines.append(_same_or_each(label, [(run.name, note(_metrics(run))) for run in group]))
+        lines.append(_same_or_each(label, [(run.name, note(metrics_of(run))) for run in group]))
     if len({m["tokenizers_sha256"] for m in metrics}) > 1:
         lines.append("**Perplexities cannot be compared here: the runs have different subwords.**")
     if len({m["data"].get("fingerprint") for m in metrics}) > 1:
         lines.append("**The runs were trained on different data: the table compares data as well as models.**")
-    changed = [run.name for run in group if _changed(_metrics(run))]
+    changed = [run.name for run in group if _changed(metrics_of(run))]
     if changed:
         lines.append(f"{', '.join(changed)}: {CHANGED}")
     unfinished = [run.name for run in group if not run.summary]
@@ -167,6 +176,33 @@ def _same_or_each(label: str, values: list[tuple[str, str]]) -> str:
     return f"{label}, **not the same for all**: " + "; ".join(f"{name}: {value}" for name, value in values)
 
 
+# --- groups of sentences ----------------------------------------------------------------------------------------------
+
+
+def by_length(group: Sequence[RunFigures]) -> tuple[list[Slice], dict[str, list[Score]]]:
+    """The groups of sentences of like source length of one test set, and the scores of every run on them."""
+    sources, references = (list(read_lines(_folder(group[0]) / name)) for name in (SOURCES_FILE, REFERENCES_FILE))
+    slices = by_source_length(sources)
+    hypotheses = {run.name: list(read_lines(_folder(run) / HYPOTHESES_FILE)) for run in group}
+    return slices, {name: scores_by_slice(slices, lines, references) for name, lines in hypotheses.items()}
+
+
+def length_figure(group: Sequence[RunFigures]) -> "Figure":
+    """The same as a picture."""
+    slices, scores = by_length(group)
+    series = [Series(run.name, str(metrics_of(run)["model"]), scores[run.name]) for run in group]
+    title = f"BLEU by source length, {_text_name(metrics_of(group[0]))}"
+    return scores_figure(title, "source words", [part.name for part in slices], series)
+
+
+def _by_length(group: Sequence[RunFigures]) -> str:
+    slices, scores = by_length(group)
+    header = ["BLEU 13a by source words", *(part.name for part in slices)]
+    rows = [["sentences", *(str(len(part.rows)) for part in slices)]]
+    rows += [[name, *(_score(score._asdict()) for score in scores[name])] for name in scores]
+    return markdown_table(header, rows, left=(0,))
+
+
 # --- significance -----------------------------------------------------------------------------------------------------
 
 
@@ -179,7 +215,7 @@ def significance(group: Sequence[RunFigures], baseline: str | None, method: Meth
     folders = [_folder(run) for run in group]
     references = list(read_lines(folders[0] / REFERENCES_FILE))
     systems = {run.name: list(read_lines(_folder(run) / HYPOTHESES_FILE)) for run in group}
-    best = max(group, key=lambda run: _metrics(run)["bleu"]["value"]).name
+    best = max(group, key=lambda run: metrics_of(run)["bleu"]["value"]).name
     chosen = baseline if baseline in systems else best
     return {
         "BLEU 13a": paired_test(systems, references, chosen, "bleu", method),
@@ -231,7 +267,8 @@ def _pad(text: str, width: int, left: bool) -> str:
     return text + space if left else space + text
 
 
-def _metrics(run: RunFigures) -> dict[str, Any]:
+def metrics_of(run: RunFigures) -> dict[str, Any]:
+    """Figures of a run that has been evaluated."""
     assert run.metrics is not None
     return run.metrics
 

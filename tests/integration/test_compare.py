@@ -4,9 +4,11 @@ import dataclasses
 import json
 import shutil
 import sys
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
+import sacrebleu
 
 from nmt import compare
 from nmt.analysis.evaluated_runs import evaluate_run, find_evaluation
@@ -30,11 +32,13 @@ def compare_command(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> 
 
 def table(text: str, first: str = "run") -> dict[str, dict[str, str]]:
     """The first Markdown table whose header begins with ``first``: row name -> column -> cell."""
-    rows = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in text.split("\n") if line[:1] == "|"]
-    header = next(row for row in rows if row[0] == first)
-    start = rows.index(header) + 2
-    end = next((i for i in range(start, len(rows)) if rows[i][0] == first), len(rows))
-    return {row[0]: dict(zip(header, row, strict=True)) for row in rows[start:end]}
+    lines = text.split("\n")
+    start = next(number for number, line in enumerate(lines) if line.startswith(f"| {first} "))
+    header, _, *rows = (
+        [cell.strip() for cell in line.strip("| ").split(" | ")]
+        for line in takewhile(lambda line: line[:1] == "|", lines[start:])
+    )
+    return {row[0]: dict(zip(header, row, strict=True)) for row in rows}
 
 
 def test_missing_evaluations_are_made_once(
@@ -186,3 +190,43 @@ def test_runs_of_one_name_are_told_apart(
     twin = Path(shutil.copytree(runs / "a_s1", runs / "elsewhere" / "a_s1", symlinks=True))
     compare_command(monkeypatch, runs / "a_s1", twin)
     assert set(table(capsys.readouterr().out)) == {str(runs / "a_s1"), str(twin)}
+
+
+def test_own_text_and_a_folder_with_pictures(
+    runs: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The table by length has every sentence once, and the scores of each group are sacrebleu's of its lines."""
+    sources = ["eins zwei drei vier fünf", "sechs acht " * 8, "eins", "zwei vier " * 6]
+    references = ["five four three two one", "eight six " * 8, "one", "four two " * 6]
+    for name, lines in (("own.de", sources), ("own.en", references)):
+        (tmp_path / name).write_text("".join(f"{line.strip()}\n" for line in lines), encoding="utf-8")
+    own = ("--source", tmp_path / "own.de", "--reference", tmp_path / "own.en")
+    compare_command(monkeypatch, runs / "a_s1", runs / "b_s1", *own, "--output", tmp_path / "report")
+    shown = capsys.readouterr()
+    assert shown.err.count("translating 4 sentences (own)") == 2
+    rows = table(shown.out, "BLEU 13a by source words")
+    assert rows["sentences"] == {"BLEU 13a by source words": "sentences", "1-10": "2", "11-20": "2"}
+    folder = runs / "a_s1" / "evaluation" / "own_beam5"
+    hypotheses = (folder / "hypotheses.txt").read_text(encoding="utf-8").split("\n")
+    expected = sacrebleu.corpus_bleu([hypotheses[1], hypotheses[3]], [[references[1].strip(), references[3].strip()]])
+    assert rows["a_s1"]["11-20"].startswith(f"{expected.score:.1f} [")
+
+    assert {path.name for path in (tmp_path / "report").iterdir()} == {
+        "report.md",
+        "report.json",
+        "bleu_by_length_own.png",
+    }
+    assert (tmp_path / "report" / "bleu_by_length_own.png").read_bytes()[:4] == b"\x89PNG"
+    assert "(bleu_by_length_own.png)" in (tmp_path / "report" / "report.md").read_text(encoding="utf-8")
+    tree = json.loads((tmp_path / "report" / "report.json").read_text(encoding="utf-8"))
+    (groups,) = tree["bleu_by_source_length"]
+    assert groups["groups"] == ["1-10", "11-20"]
+    assert groups["runs"]["a_s1"][1]["value"] == pytest.approx(expected.score)
+
+    compare_command(monkeypatch, runs / "a_s1", runs / "b_s1", *own)
+    assert "translating" not in capsys.readouterr().err
+    (tmp_path / "own.de").write_text("drei\n" * 4, encoding="utf-8")  # the same name, another text
+    compare_command(monkeypatch, runs / "a_s1", *own)
+    assert "translating 4 sentences (own)" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="go together"):
+        compare_command(monkeypatch, runs / "a_s1", "--source", tmp_path / "own.de")

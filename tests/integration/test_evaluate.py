@@ -1,6 +1,7 @@
 """``nmt.evaluate``: the same numbers as training and as anybody's sacrebleu, files that are whole, plain errors."""
 
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -72,12 +73,23 @@ def test_everything_is_written_down(run: Path, scored_runs: Path, monkeypatch: p
         "hypotheses.txt",
         "references.txt",
         "sources.txt",
+        "likelihoods.tsv",
         "metrics.json",
     }
     assert lines(folder / "references.txt") == lines(scored_runs.parent / "dev.en")
     assert lines(folder / "sources.txt") == lines(scored_runs.parent / "dev.de")
     metrics = found(folder)
     assert metrics["sentences"] == len(lines(folder / "hypotheses.txt")) == 12
+    likelihoods = [line.split("\t") for line in lines(folder / "likelihoods.tsv")]
+    nll = sum(float(value) for value, _ in likelihoods)
+    references = lines(folder / "references.txt")
+    assert len(likelihoods) == 12
+    assert nll == pytest.approx(metrics["nll"], abs=1e-4)
+    assert sum(int(count) for _, count in likelihoods) == metrics["target_tokens"]
+    words = sum(len(line.split()) + 1 for line in references)
+    assert metrics["perplexity_per_word"] == pytest.approx(math.exp(nll / words), rel=1e-4)
+    size = (folder / "references.txt").stat().st_size  # the line ends count as sentence ends
+    assert metrics["bits_per_byte"] == pytest.approx(nll / size / math.log(2), rel=1e-4)
     assert metrics["step"] == 100
     assert metrics["search"]["beam_size"] == 5
     assert metrics["longest_quarter"]["bleu"]["sentences"] == 3
