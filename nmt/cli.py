@@ -7,7 +7,8 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -18,6 +19,9 @@ import yaml
 from nmt.config import CONFIG_DIR, Sampling, SearchConfig, parse, to_tree
 
 USER_ERROR = 2
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says when there is no room for a file."""
 
 _WRONG_PATH = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 
@@ -80,10 +84,20 @@ def run(main: Callable[[], None]) -> NoReturn:
     except (ValueError, *_WRONG_PATH) as error:
         status = _complain(str(error), USER_ERROR)
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        hint = ": free some space and run the same command again" if full else ""
+        hint = ": free some space and run the same command again" if error.errno in FULL else ""
         status = _complain(f"{error}{hint}", 1)
     sys.exit(status)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Says which output there was no room for: a failed write of the system does not."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in FULL:
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
 
 
 def _complain(message: str, status: int) -> int:

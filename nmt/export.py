@@ -17,7 +17,7 @@ from pathlib import Path
 
 from nmt import checkpoint
 from nmt.checkpoint import Checkpoint
-from nmt.cli import CommandParser, add_checkpoint_argument, run
+from nmt.cli import CommandParser, add_checkpoint_argument, naming, run
 from nmt.data.staging import publish
 from nmt.formats import Options, ctranslate2, huggingface, torch_export
 
@@ -71,8 +71,9 @@ def whole_folder(output: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix=f".{final.name}.", suffix=".part", dir=final.parent) as temporary:
         folder = Path(temporary) / final.name
         folder.mkdir()
-        yield folder
-        publish(folder, final)
+        with naming(output):
+            yield folder
+            publish(folder, final)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TextIO
 
 from nmt.alignment import Alignment
+from nmt.cli import naming
 from nmt.translation import Answer, Translation
 
 DECIMALS = 6
@@ -142,7 +143,7 @@ def whole_file(path: Path | None) -> Iterator[TextIO]:
         return
     temporary = final.with_name(f".{final.name}.{os.getpid()}.part")
     try:
-        with open(temporary, "w", encoding="utf-8", newline="\n") as output:
+        with naming(path), open(temporary, "w", encoding="utf-8", newline="\n") as output:
             yield output
         os.replace(temporary, final)
     finally:

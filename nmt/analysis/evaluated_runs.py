@@ -16,7 +16,7 @@ import torch
 
 from nmt.analysis.evaluation import Evaluation, ParallelText, evaluate, split_of, usable_split, weights_digest
 from nmt.checkpoint import load, load_config, resolve
-from nmt.cli import default_search
+from nmt.cli import default_search, naming
 from nmt.config import SearchConfig, to_tree
 from nmt.device import resolve_search_precision
 
@@ -121,7 +121,8 @@ def write_text(path: Path, text: str) -> None:
     """Write a file under a temporary name, then rename it: no reader ever sees half of it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+        with naming(path):
+            temporary.write_text(text, encoding="utf-8", newline="\n")
         os.replace(temporary, path)
     except OSError:
         temporary.unlink(missing_ok=True)
