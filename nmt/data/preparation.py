@@ -8,7 +8,7 @@ drops from training what is empty or too long. Memory holds the subword trainer'
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from itertools import chain, compress, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,7 +42,7 @@ def build(
     clock = _Clock(log)
     splits: dict[str, dict[str, Any]] = {}
     for name, parts in corpus.splits.items():
-        splits[name] = _spool(folder, name, parts)
+        splits[name] = _spool(folder, name, parts, getattr(config, "max_pairs", None) if name == "train" else None)
         clock(f"read {name}: {splits[name]['read']:,} pairs")
     sides = [iter_text(folder / f"train.{side}.txt") for side in SIDES]
     tokenizers = given or train_tokenizers(config.tokenizer, sides[0], sides[1], splits["train"]["read"], SAMPLE_SEED)
@@ -91,7 +91,7 @@ class _Clock:
 # --- first pass -------------------------------------------------------------------------------------------------------
 
 
-def _spool(folder: Path, name: str, parts: tuple[Part, ...]) -> dict[str, Any]:
+def _spool(folder: Path, name: str, parts: tuple[Part, ...], most: int | None) -> dict[str, Any]:
     """Write a split's text as read, a line a sentence; returns what was seen."""
     hashes = {side: hashlib.sha256() for side in SIDES}
     pairs, control, blank = 0, 0, 0
@@ -99,7 +99,7 @@ def _spool(folder: Path, name: str, parts: tuple[Part, ...]) -> dict[str, Any]:
         (folder / f"{name}.source.txt").open("wb") as source_file,
         (folder / f"{name}.target.txt").open("wb") as target_file,
     ):
-        for chunk in _chunks(chain.from_iterable(part.read() for part in parts)):
+        for chunk in _chunks(_first(parts, most)):
             hashes["source"].update(write_lines(source_file, (pair.source for pair in chunk)))
             hashes["target"].update(write_lines(target_file, (pair.target for pair in chunk)))
             _write_alignments(folder / f"{name}.alignment", chunk)
@@ -117,6 +117,20 @@ def _spool(folder: Path, name: str, parts: tuple[Part, ...]) -> dict[str, Any]:
         "control_characters": control,
         "sha256": {side: digest.hexdigest() for side, digest in hashes.items()},
     }
+
+
+def _first(parts: tuple[Part, ...], most: int | None) -> Iterator[TextPair]:
+    left = most
+    for part in parts:
+        pairs = part.read()
+        for pair in pairs if left is None or left > 0 or part.to_the_end else ():
+            if left is None or left > 0:
+                yield pair
+                left = left - 1 if left is not None else None
+            if left == 0 and not part.to_the_end:
+                break
+        if isinstance(pairs, Generator):
+            pairs.close()
 
 
 def _chunks(pairs: Iterator[TextPair]) -> Iterator[list[TextPair]]:
