@@ -224,19 +224,6 @@ def parse_pharaoh(line: str) -> list[tuple[int, int]]:
     return [(int(i), int(j)) for i, j in re.findall(r"(\d+)-(\d+)", line)]
 
 
-def count_repeats(path: Path) -> int:
-    """How many of the int64 keys in a file repeat an earlier one; the file is sorted in place, not in memory."""
-    if path.stat().st_size == 0:
-        return 0
-    keys = np.memmap(path, np.int64, "r+")
-    keys.sort()
-    repeats = 0
-    for start in range(0, len(keys) - 1, 1 << 20):
-        part = keys[start : start + (1 << 20) + 1]
-        repeats += int(np.count_nonzero(part[1:] == part[:-1]))
-    return repeats
-
-
 def write_lines(stream: BinaryIO, lines: Iterable[str]) -> bytes:
     """Append lines, each ended by ``\\n``; returns the bytes written, for a hash."""
     data = "".join(f"{line}\n" for line in lines).encode("utf-8")
