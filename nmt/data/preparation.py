@@ -148,20 +148,22 @@ class _Plan:
             self.filters, self.max_pairs, self.sample_seed = config.filters, config.max_pairs, config.sample_seed
         self.wants = Wants(self.filters.quarantine, config.tokenizer.subword_regularization is not None)
         by = {"pair": "pair", "source": "source", "target": "target", "either": "source or target"}
-        self.words = {"empty": "with an empty side"} | describe(self.filters)
+        self.words = describe(self.filters)
         if self.filters.held_out != "keep":
-            self.words["held_out"] = f"in validation or test (by {by[self.filters.held_out]})"
+            self.words["held_out"] = f"{by[self.filters.held_out]} in validation or test"
         if self.filters.duplicates != "keep":
-            self.words["duplicate"] = f"repeat an earlier {by[self.filters.duplicates]}"
+            self.words["duplicate"] = f"{by[self.filters.duplicates]} of an earlier one"
         if self.max_pairs is not None and self.sample_seed is not None:
             self.words["not_drawn"] = f"not among the {self.max_pairs:,} drawn"
         self.words["too_long"] = f"over {config.max_length} subwords"
 
     def nothing_left(self, read: int, dropped: Mapping[str, int]) -> DataError:
         """The error when the filters, or the limit of the length, leave nothing to train on."""
-        reasons = ", ".join(f"{count:,} {self.words.get(reason, reason)}" for reason, count in dropped.items() if count)
+        reasons = ", ".join(
+            f"{self.words.get(reason, reason)}: {count:,}" for reason, count in dropped.items() if count
+        )
         return DataError(
-            f"none of {read:,} training pairs is left: {reasons} (data.filters and data.max_length decide)"
+            f"none of {read:,} training pairs is left; {reasons} (data.filters and data.max_length decide)"
         )
 
 

@@ -38,7 +38,7 @@ def table(report: dict[str, Any]) -> Iterator[str]:
 
 
 def _row(name: str, before: int, after: int, dropped: dict[str, int], words: dict[str, str]) -> str:
-    reasons = ", ".join(f"{count:,} {words.get(reason, reason)}" for reason, count in dropped.items() if count)
+    reasons = ", ".join(f"{words.get(reason, reason)}: {count:,}" for reason, count in dropped.items() if count)
     return f"{name:<14}{before:>12,}{after:>12,}{before - after:>12,}  {reasons or '-'}"
 
 

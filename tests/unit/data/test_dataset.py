@@ -168,7 +168,7 @@ def test_a_letter_by_letter_word_is_as_long_as_its_subwords(folder: Path) -> Non
 
 def test_nothing_left_is_an_error_with_the_reasons(folder: Path) -> None:
     changed_text(folder, "train.en", ["", *ENGLISH[1:]])
-    with pytest.raises(DataError, match=r"none of 20 .*: 1 with an empty side, 19 over 2 subwords .*data\.max_length"):
+    with pytest.raises(DataError, match=r"none of 20 .*; an empty side: 1, over 2 subwords: 19 .*data\.max_length"):
         prepared(config_of(folder, max_length=2))
 
 
@@ -221,7 +221,7 @@ def test_the_table_shows_every_drop(folder: Path) -> None:
     dropped = data.report["splits"]["train"]["dropped"]
     row = next(line for line in log if line.startswith("train "))
     assert row.split()[:4] == ["train", "20", str(len(data.train)), str(20 - len(data.train))]
-    assert f"1 with an empty side, {dropped['too_long']} over 14 subwords" in row
+    assert f"an empty side: 1, over 14 subwords: {dropped['too_long']}" in row
     assert dropped["too_long"] > 0
 
 
