@@ -56,6 +56,8 @@ class Part:
     name: str  # for logs and reports: a path, a split
     read: Reader
     weight: float = 1.0  # training: how often a pair of it occurs in an epoch
+    to_the_end: bool = False  # read on behind the last pair that is wanted: only the end shows that all lines match
+    shuffled: bool = False  # its pairs come in a seeded order from all over the text: the first ones are a sample
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,16 @@ from typing import Any
 import nmt
 from nmt.config import ConfigError, DataConfig, DemoData, FilesData, HubData, to_tree
 from nmt.data.corpus import Corpus, DataError, Part, TextPair, pharaoh
+from nmt.data.filters import check_filters
 from nmt.data.preparation import build
 from nmt.data.report import table
 from nmt.data.staging import claim, publish
-from nmt.data.store import PairDataset
+from nmt.data.store import PairDataset, RowRange
 from nmt.data.tokenizer import TokenizerPair, check_tokenizer_config
 
 __all__ = ["PairDataset", "PreparedData", "fingerprint", "open_prepared", "prepare"]
 
-FORMAT = 1
+FORMAT = 2
 """Version of the prepared form; a change makes every cached folder stale."""
 
 REPORT = "preparation.json"
@@ -43,6 +44,8 @@ class PreparedData:
     train: PairDataset
     validation: PairDataset
     test: PairDataset | None
+    parts: list[RowRange]
+    """Which rows of training come from which part of its text, and how often they are to occur in an epoch."""
     report: dict[str, Any]
     """Counts read, kept and dropped by reason, overlap of held-out splits with training, hashes, versions."""
 
@@ -73,10 +76,10 @@ def prepare(config: DataConfig, log: Callable[[str], None], tokenizers: Tokenize
     key = fingerprint(config, corpus, tokenizers)
     target = Path(config.cache).expanduser() / f"{config.name}-{key[:16]}"
     if (found := _open_cached(target, log)) is not None:
-        return found
+        return _weighted(found, corpus)
     with claim(target, log) as building:
         if (found := _open_cached(target, log)) is not None:  # made by the process we waited for
-            return found
+            return _weighted(found, corpus)
         shutil.rmtree(target, ignore_errors=True)
         try:
             report = {"format": FORMAT, "fingerprint": key, "name": config.name} | build(
@@ -117,8 +120,24 @@ def open_prepared(folder: Path) -> PreparedData:
     sizes = (tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size)
     splits = {name: PairDataset(folder, name, sizes) for name in report["splits"]}
     return PreparedData(
-        folder, report["fingerprint"], tokenizers, splits["train"], splits["validation"], splits.get("test"), report
+        folder,
+        report["fingerprint"],
+        tokenizers,
+        splits["train"],
+        splits["validation"],
+        splits.get("test"),
+        [RowRange(part["name"], part["weight"], *part["rows"]) for part in report["parts"]],
+        report,
     )
+
+
+def _weighted(prepared: PreparedData, corpus: Corpus) -> PreparedData:
+    """With the weights that are asked for now: the same rows serve mixtures with other weights, and from elsewhere."""
+    parts = [
+        part._replace(name=asked.name, weight=asked.weight)
+        for part, asked in zip(prepared.parts, corpus.splits["train"], strict=True)
+    ]
+    return replace(prepared, parts=parts)
 
 
 def _open_cached(target: Path, log: Callable[[str], None]) -> PreparedData | None:
@@ -138,7 +157,8 @@ def _seal(folder: Path, report: dict[str, Any]) -> None:
     import sentencepiece
 
     report["versions"] = {"nmt": nmt.__version__, "sentencepiece": sentencepiece.__version__}
-    report["sizes"] = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    report["sizes"] = {str(path.relative_to(folder)): path.stat().st_size for path in files}
     (folder / REPORT).write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -159,11 +179,21 @@ def check_config(config: DataConfig) -> None:
         raise ConfigError(f"data.max_length: counts subwords with EOS, so 2 is the least; found {config.max_length}")
     if isinstance(config, DemoData):
         _check_demo(config)
-    elif config.max_pairs is not None and config.max_pairs < 1:
-        raise ConfigError(f"data.max_pairs: expected 1 or more, or null, found {config.max_pairs}")
+    else:
+        _check_text(config)
     if isinstance(config, HubData) and not 0 < config.timeout < math.inf:
         raise ConfigError(f"data.timeout: expected a number of seconds above 0, found {config.timeout}")
     check_tokenizer_config(config.tokenizer)
+
+
+def _check_text(config: FilesData | HubData) -> None:
+    if config.max_pairs is not None and config.max_pairs < 1:
+        raise ConfigError(f"data.max_pairs: expected 1 or more, or null, found {config.max_pairs}")
+    if config.sample_seed is not None and config.sample_seed < 0:
+        raise ConfigError(f"data.sample_seed: expected 0 or more, or null, found {config.sample_seed}")
+    if isinstance(config, FilesData) and config.sample_seed is not None and config.max_pairs is None:
+        raise ConfigError("data.sample_seed: draws data.max_pairs of the training pairs, but that is null; give both")
+    check_filters(config.filters, config.source, config.target)
 
 
 def _check_demo(config: DemoData) -> None:
@@ -240,8 +270,9 @@ def fingerprint(config: DataConfig, corpus: Corpus, tokenizers: TokenizerPair | 
         local = ("dataset", "pair", "revision", "column", "splits", "folder", "folder_splits")
         remote = ("folder", "folder_splits")
         tree = {key: value for key, value in tree.items() if key not in (remote if config.folder is None else local)}
-    if tokenizers is not None:
-        tree["tokenizer"] = {"sha256": tokenizers.digest}
+    tree["tokenizer"] = dict(tree["tokenizer"] if tokenizers is None else {"sha256": tokenizers.digest})
+    # Whether the text of training is kept; how it is cut anew is the loader's.
+    tree["tokenizer"]["subword_regularization"] = config.tokenizer.subword_regularization is not None
     what = {"format": FORMAT, "config": tree, "origin": _identity(corpus)}
     return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
 

@@ -12,7 +12,6 @@ A split is a list of entries read one after the other. An entry is
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from pathlib import Path
 
 from nmt.config import ConfigError, FilePair, FilesData, HubData
@@ -40,7 +39,7 @@ def open_files(config: FilesData) -> Corpus:
     for split, items in entries.items():
         if not items:
             raise DataError(f"data.{split}: no files given")
-    return _corpus(entries, config.source, config.target, config.max_pairs)
+    return _corpus(entries, config.source, config.target)
 
 
 def open_folder(config: HubData) -> Corpus:
@@ -54,37 +53,21 @@ def open_folder(config: HubData) -> Corpus:
         split: [(str(folder / name), 1.0)]
         for split, name in (("train", names.train), ("validation", names.validation), ("test", names.test))
     }
-    return _corpus(entries, config.source, config.target, config.max_pairs)
+    return _corpus(entries, config.source, config.target)
 
 
-def _corpus(entries: dict[str, list[tuple[Entry, float]]], source: str, target: str, max_pairs: int | None) -> Corpus:
+def _corpus(entries: dict[str, list[tuple[Entry, float]]], source: str, target: str) -> Corpus:
     splits: dict[str, tuple[Part, ...]] = {}
     files: dict[str, list[str]] = {}
     for split, items in entries.items():
-        limit = _Limit(max_pairs if split == "train" else None)
         parts, files[split] = [], []
         for entry, weight in items:
             paths, read = _resolve(entry, source, target)
             files[split] += map(str, paths)
-            parts.append(Part(str(paths[0]), partial(limit, read), weight))
+            # Unequal counts may mean that the first lines do not match: found at the end only.
+            parts.append(Part(str(paths[0]), read, weight, to_the_end=True))
         splits[split] = tuple(parts)
     return Corpus(splits, {"files": files})
-
-
-class _Limit:
-    """Reads parts one after the other, the first so many pairs of them; all parts are checked to their ends."""
-
-    def __init__(self, pairs: int | None) -> None:
-        self._left = pairs
-
-    def __call__(self, read: Reader) -> Iterator[TextPair]:
-        for pair in read():
-            # Beyond the limit the files are read on: unequal counts may mean that the first lines do not match.
-            if self._left is None:
-                yield pair
-            elif self._left:
-                self._left -= 1
-                yield pair
 
 
 def _resolve(entry: Entry, source: str, target: str) -> tuple[list[Path], Reader]:

@@ -42,14 +42,10 @@ def open_hub(config: HubData, log: Callable[[str], None]) -> Corpus:
     worker = _Worker(config, log, origin)
     names = config.splits
 
-    def part(split: str, limit: int | None) -> tuple[Part]:
-        return (Part(split, lambda: worker.read(split, limit)),)
+    def part(split: str) -> tuple[Part]:
+        return (Part(split, lambda: worker.read(split)),)
 
-    splits = {
-        "validation": part(names.validation, None),
-        "test": part(names.test, None),
-        "train": part(names.train, config.max_pairs),
-    }
+    splits = {"validation": part(names.validation), "test": part(names.test), "train": part(names.train)}
     return Corpus(splits, origin, worker.close)
 
 
@@ -63,18 +59,21 @@ class _Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._buffer = b""
 
-    def read(self, split: str, limit: int | None) -> Iterator[TextPair]:
-        """Pairs of a split, the first ``limit`` of them."""
+    def read(self, split: str) -> Iterator[TextPair]:
+        """Pairs of a split, as many as are taken: closed early, it ends the process."""
         count = 0
         try:
             if self._process is None:
                 self._start()
-            self._ask({"split": split, "limit": limit})
+            self._ask({"split": split, "limit": None})
             while (message := self._answer(self._config.timeout * PATIENCE)) is not None:
                 pairs = message["pairs"]
                 count += len(pairs)
                 for source, target in pairs:
                     yield TextPair(source, target)
+        except GeneratorExit:
+            self.close()
+            raise
         except (TimeoutError, EOFError, BrokenPipeError) as error:
             self.close()
             raise DataError(

@@ -5,24 +5,41 @@ from typing import Any
 
 
 def table(report: dict[str, Any]) -> Iterator[str]:
-    """Lines of the report: pairs read, kept and dropped by reason, what overlaps, what was removed."""
-    yield f"{'split':<12}{'read':>12}{'kept':>12}{'dropped':>10}  reasons"
+    """Lines of the report: pairs read, kept and dropped by reason, stage by stage; what overlaps, what was removed."""
+    words = report["reasons"]
+    yield f"{'split':<14}{'read':>12}{'kept':>12}{'dropped':>12}  reasons"
     for name, split in report["splits"].items():
-        words = {"empty": "with an empty side", "too_long": f"over {report['max_length']} subwords"}
-        reasons = ", ".join(f"{count:,} {words[reason]}" for reason, count in split["dropped"].items() if count)
-        dropped = split["read"] - split["kept"]
-        yield f"{name:<12}{split['read']:>12,}{split['kept']:>12,}{dropped:>10,}  {reasons or '-'}"
+        yield _row(name, split["read"], split["kept"], split["dropped"], words)
+    if any(stage["dropped"] for stage in report["stages"]):
+        yield f"{'stage':<14}{'in':>12}{'out':>12}{'dropped':>12}  reasons"
+        for stage in report["stages"]:
+            yield _row(stage["stage"], stage["in"], stage["out"], stage["dropped"], words)
     for name, split in report["splits"].items():
         yield from _notes(name, split, training=name == "train")
+    found = report["splits"]["train"]["held_out"]
+    if any(found.values()):
+        yield (
+            f"train: behind the filters {found['source']:,} sources, {found['target']:,} targets and {found['pair']:,} "
+            "pairs occurred in validation or test"
+        )
     for name, counts in report["overlap"].items():
         read = report["splits"][name]["read"]
         yield (
             f"{name}: {counts['source']:,} of {read:,} sources occur in training too, "
-            f"{counts['pair']:,} with the same translation"
+            f"{counts['pair']:,} with the same translation; {counts['target']:,} of {read:,} targets do"
         )
+    if len(report["parts"]) > 1:
+        for part in report["parts"]:
+            first, end = part["rows"]
+            yield f"part {part['name']}: {end - first:,} pairs, weight {part['weight']:g}"
     vocabulary = report["vocabulary"]
     sizes = f"{vocabulary['source']:,}" + (" joint" if vocabulary["joint"] else f" + {vocabulary['target']:,}")
     yield f"vocabulary: {sizes} pieces, sha256 {vocabulary['sha256'][:16]}"
+
+
+def _row(name: str, before: int, after: int, dropped: dict[str, int], words: dict[str, str]) -> str:
+    reasons = ", ".join(f"{words.get(reason, reason)}: {count:,}" for reason, count in dropped.items() if count)
+    return f"{name:<14}{before:>12,}{after:>12,}{before - after:>12,}  {reasons or '-'}"
 
 
 def _notes(name: str, split: dict[str, Any], training: bool) -> Iterator[str]:

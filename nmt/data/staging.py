@@ -32,7 +32,7 @@ def claim(target: Path, log: Callable[[str], None]) -> Iterator[Path]:
 
 def publish(partial: Path, target: Path) -> None:
     """Flush all of ``partial`` to disk and give it its final name."""
-    for path in [*partial.iterdir(), partial]:
+    for path in [*partial.rglob("*"), partial]:
         flush(path)
     partial.rename(target)
     flush(target.parent)
@@ -53,7 +53,10 @@ def _lock(partial: Path, log: Callable[[str], None]) -> int:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         if _same(partial, descriptor):
             for path in partial.iterdir():
-                path.unlink()
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
             return descriptor
         os.close(descriptor)  # it was published or removed while we waited
 

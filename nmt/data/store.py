@@ -4,15 +4,17 @@ For a split S and each side X (``source``, ``target``):
 
     S.X.ids        all rows one after the other, uint16 or int32 by vocabulary size; every row ends in EOS
     S.X.offsets    int64, rows + 1 of them: row i is ids[offsets[i]:offsets[i + 1]]
-    S.X.txt        the lines as read (validation and test)
+    S.X.txt        the lines as read (validation and test); of training the cleaned text of its rows, where it is kept
+    S.X.lines      int64, rows + 1 of them: line i of training's text is the bytes from lines[i] up to lines[i + 1]
     S.alignment    gold word alignments, a Pharaoh line a pair (demo)
 """
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 
@@ -30,6 +32,19 @@ def id_type(vocabulary_size: int) -> np.dtype[np.unsignedinteger] | np.dtype[np.
     return np.dtype("<u2") if vocabulary_size <= 1 << 16 else np.dtype("<i4")
 
 
+class FlatRows(NamedTuple):
+    """Rows of ids one after the other, each with its EOS."""
+
+    ids: np.ndarray  # of all rows
+    lengths: np.ndarray  # [rows]
+
+
+def flat_rows(rows: Sequence[Sequence[int]], dtype: np.dtype[Any]) -> FlatRows:
+    """Rows without EOS as they are stored, with it."""
+    lengths = np.fromiter((len(row) + 1 for row in rows), _OFFSET, len(rows))
+    return FlatRows(np.fromiter(chain.from_iterable((*row, EOS) for row in rows), dtype, int(lengths.sum())), lengths)
+
+
 class RowWriter:
     """Appends rows of ids to ``<folder>/<split>.<side>.ids`` and ``.offsets``; nothing is kept in memory."""
 
@@ -43,12 +58,14 @@ class RowWriter:
 
     def write(self, rows: Sequence[Sequence[int]]) -> None:
         """Append rows (without EOS), adding EOS to each."""
-        lengths = np.fromiter((len(row) + 1 for row in rows), _OFFSET, len(rows))
-        ids = np.fromiter(chain.from_iterable((*row, EOS) for row in rows), self._type, int(lengths.sum()))
+        self.append(flat_rows(rows, self._type))
+
+    def append(self, rows: FlatRows) -> None:
+        """Append rows that end in EOS."""
         # Through the file object: ndarray.tofile hides a full disk behind an error without errno.
-        self._ids.write(ids.tobytes())
-        self._offsets.write((self.tokens + np.cumsum(lengths)).astype(_OFFSET).tobytes())
-        self.tokens += int(lengths.sum())
+        self._ids.write(rows.ids.astype(self._type, copy=False).tobytes())
+        self._offsets.write((self.tokens + np.cumsum(rows.lengths)).astype(_OFFSET).tobytes())
+        self.tokens += len(rows.ids)
 
     def close(self) -> None:
         """Flush and close both files."""
@@ -62,7 +79,14 @@ class Rows:
     def __init__(self, folder: Path, split: str, side: Side, vocabulary_size: int) -> None:
         self._offsets = _map(folder / f"{split}.{side}.offsets", _OFFSET)
         self._ids = _map(folder / f"{split}.{side}.ids", id_type(vocabulary_size))
-        self.lengths = np.diff(self._offsets).astype(np.int32)  # EOS included
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """[rows] int32, EOS included. Only computed when asked for: it reads all offsets."""
+        return np.diff(self._offsets).astype(np.int32)
 
     def __getitem__(self, index: int) -> np.ndarray:
         return np.asarray(self._ids[self._offsets[index] : self._offsets[index + 1]])
@@ -82,6 +106,60 @@ def _map(path: Path, dtype: np.dtype[np.generic]) -> np.ndarray:
     return np.memmap(path, dtype, "r")
 
 
+class LineWriter:
+    """Appends lines of text to ``<folder>/<split>.<side>.txt`` and where they begin to ``.lines``."""
+
+    def __init__(self, folder: Path, split: str, side: Side) -> None:
+        self._text: BinaryIO = (folder / f"{split}.{side}.txt").open("wb")
+        self._lines: BinaryIO = (folder / f"{split}.{side}.lines").open("wb")
+        self._lines.write(np.zeros(1, _OFFSET).tobytes())
+        self._size = 0
+
+    def write(self, lines: Sequence[bytes]) -> None:
+        """Append UTF-8 lines, each with its ``\\n``."""
+        self._text.write(b"".join(lines))
+        lengths = np.fromiter(map(len, lines), _OFFSET, len(lines))
+        self._lines.write((self._size + np.cumsum(lengths)).astype(_OFFSET).tobytes())
+        self._size += int(lengths.sum())
+
+    def close(self) -> None:
+        """Flush and close both files."""
+        self._text.close()
+        self._lines.close()
+
+
+class TextRows:
+    """The text of one side of training, memory-mapped: row i is the sentence that ``Rows`` has the ids of.
+
+    Raises:
+        DataError: the folder keeps no text of training.
+    """
+
+    def __init__(self, folder: Path, split: str, side: Side) -> None:
+        path = folder / f"{split}.{side}.lines"
+        if not path.exists():
+            raise DataError(f"{path}: the text of this split is not kept (data.tokenizer.subword_regularization=null)")
+        self._lines = _map(path, _OFFSET)
+        self._text = _map(folder / f"{split}.{side}.txt", np.dtype(np.uint8))
+
+    def __len__(self) -> int:
+        return len(self._lines) - 1
+
+    def __getitem__(self, row: int) -> str:
+        if not 0 <= row < len(self):
+            raise IndexError(row)
+        return self._text[self._lines[row] : self._lines[row + 1] - 1].tobytes().decode("utf-8")
+
+
+class RowRange(NamedTuple):
+    """The rows of training that come from one part of its text."""
+
+    name: str  # of the part
+    weight: float  # how often a pair of it occurs in an epoch
+    first: int
+    end: int  # behind the last row
+
+
 class PairDataset:
     """One prepared split."""
 
@@ -93,7 +171,7 @@ class PairDataset:
         self.target = Rows(folder, name, "target", vocabulary_sizes[1])
 
     def __len__(self) -> int:
-        return len(self.source.lengths)
+        return len(self.source)
 
     @property
     def source_lengths(self) -> np.ndarray:
@@ -112,6 +190,10 @@ class PairDataset:
     def sources(self) -> list[str]:
         """Source lines as read, in the order of the file (validation and test only)."""
         return read_text(self.folder / f"{self.name}.source.txt")
+
+    def text(self, side: Side) -> TextRows:
+        """Text of training, where it is kept (``data.tokenizer.subword_regularization``)."""
+        return TextRows(self.folder, self.name, side)
 
     def references(self) -> list[str]:
         """Target lines as read, in the order of the file (validation and test only)."""
@@ -140,19 +222,6 @@ def iter_text(path: Path) -> Iterator[str]:
 def parse_pharaoh(line: str) -> list[tuple[int, int]]:
     """``0-0 1-2`` as pairs of 0-based word positions (source, target)."""
     return [(int(i), int(j)) for i, j in re.findall(r"(\d+)-(\d+)", line)]
-
-
-def count_repeats(path: Path) -> int:
-    """How many of the int64 keys in a file repeat an earlier one; the file is sorted in place, not in memory."""
-    if path.stat().st_size == 0:
-        return 0
-    keys = np.memmap(path, np.int64, "r+")
-    keys.sort()
-    repeats = 0
-    for start in range(0, len(keys) - 1, 1 << 20):
-        part = keys[start : start + (1 << 20) + 1]
-        repeats += int(np.count_nonzero(part[1:] == part[:-1]))
-    return repeats
 
 
 def write_lines(stream: BinaryIO, lines: Iterable[str]) -> bytes:

@@ -53,9 +53,9 @@ class Tokenizer:
         ids: list[int] = self._model.encode(clean_line(text)[0])
         return ids
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """:meth:`encode` for many lines, on all cores."""
-        ids: list[list[int]] = self._model.encode([clean_line(text)[0] for text in texts])
+    def encode_batch(self, texts: Sequence[str], threads: int = -1) -> list[list[int]]:
+        """:meth:`encode` for many lines, on all cores or with so many threads."""
+        ids: list[list[int]] = self._model.encode([clean_line(text)[0] for text in texts], num_threads=threads)
         return ids
 
     def decode(self, ids: Iterable[int]) -> str:

@@ -13,9 +13,10 @@ from typing import BinaryIO
 import pytest
 
 from nmt.config import DataConfig
-from nmt.data import preparation, staging
+from nmt.data import held_out, preparation, staging
 from nmt.data.corpus import DataError
 from nmt.data.dataset import prepare
+from nmt.data.store import FlatRows, RowWriter
 from tests.data_configs import files_config, small_corpus
 
 
@@ -34,41 +35,137 @@ def names(folder: Path) -> list[str]:
 
 
 KILLED_WHILE = {
-    "reading": "preparation.train_tokenizers = stop",
-    "encoding": "preparation.count_repeats = stop",
+    "reading": "training_text.pack = stop",
+    "finding duplicates": "training_text._decide = stop",
+    "training subwords": "preparation.train_tokenizers = stop",
+    "encoding": "training_rows._Writing.write = stop",
+    "writing what was dropped": "training_rows.Quarantine.close = stop",
+    "sealing": "dataset._seal = stop",
     "publishing": "dataset.publish = stop",
 }
+"""What stops at each stage, while processes that were started for it are still there."""
 
-
-@pytest.mark.parametrize("moment", KILLED_WHILE)
-def test_a_killed_preparation_leaves_nothing_that_passes_for_whole(tmp_path: Path, moment: str) -> None:
-    small_corpus(tmp_path / "text")
-    code = f"""
+PREPARE = """
 import sys, time
 from pathlib import Path
-from nmt.data import dataset, preparation
+from nmt.data import dataset, parallel, preparation, training_rows, training_text
 from tests.data_configs import files_config
 
 def stop(*args):
     print("here", flush=True)
     time.sleep(100)
 
-{KILLED_WHILE[moment]}
-dataset.prepare(files_config(Path({str(tmp_path / "text")!r}), Path({str(tmp_path / "cache")!r})), lambda line: None)
+parallel.ALONE, parallel._cores, training_text.CHUNK = 1, lambda: 2, 2
+{fault}
+config = files_config(Path({folder!r}) / "text", Path({folder!r}) / "cache", filters={{"quarantine": True}})
+{run}
 """
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+
+
+def start(folder: Path, fault: str, run: str = "dataset.prepare(config, lambda line: None)") -> subprocess.Popen[str]:
+    """A preparation in processes of its own, of a text with a pair that is dropped, when it has met the fault."""
+    small_corpus(folder / "text")
+    with (folder / "text" / "train.en").open("r+b") as stream:
+        stream.write(b" " * len("a dog runs ."))
+    code = PREPARE.format(fault=fault, folder=str(folder), run=run)
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=pipe, stderr=pipe, text=True)
     assert process.stdout is not None
-    assert process.stdout.readline() == "here\n"
+    assert process.stdout.readline() == "here\n", process.communicate()[1]
+    return process
+
+
+def processes_of(parent: int) -> list[int]:
+    """Processes that this one has started and that are at work."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == parent and fields[0] != "Z":
+            found.append(int(path.parent.name))
+    return found
+
+
+def wait_until_gone(processes: list[int]) -> None:
+    deadline = time.monotonic() + 60
+    while any(Path(f"/proc/{process}").exists() for process in processes):
+        assert time.monotonic() < deadline, "a process stays"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("moment", KILLED_WHILE)
+def test_a_killed_preparation_leaves_nothing_that_passes_for_whole(tmp_path: Path, moment: str) -> None:
+    process = start(tmp_path, KILLED_WHILE[moment])
+    others = processes_of(process.pid)
+    assert len(others) == (2 if moment in ("reading", "encoding", "writing what was dropped") else 0)
     process.send_signal(signal.SIGKILL)
-    process.wait()
-    process.stdout.close()
+    process.communicate()
     left = names(tmp_path / "cache")
     assert len(left) == 1
     assert left[0].endswith(".partial")
+    wait_until_gone(others)
 
-    data = prepare(files_config(tmp_path / "text", tmp_path / "cache"), quiet)
-    assert len(data.train) == 20
+    config = files_config(tmp_path / "text", tmp_path / "cache", filters={"quarantine": True})
+    data = prepare(config, quiet)
+    assert len(data.train) == 19
     assert names(tmp_path / "cache") == [data.folder.name]
+
+
+AS_COMMAND = """
+from nmt.cli import run
+run(lambda: dataset.prepare(config, lambda line: None))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("moment", ["reading", "encoding"])
+def test_a_signal_ends_all_processes_and_takes_the_files_away(
+    tmp_path: Path, moment: str, number: signal.Signals
+) -> None:
+    process = start(tmp_path, KILLED_WHILE[moment], AS_COMMAND)
+    others = processes_of(process.pid)
+    assert len(others) == 2
+    for each in (process.pid, *others):  # as a terminal does it
+        os.kill(each, number)
+    said = process.communicate(timeout=300)[1]
+    assert process.returncode == 128 + number
+    assert said.startswith("error: ")
+    assert said.count("\n") == 1
+    assert names(tmp_path / "cache") == []
+    wait_until_gone(others)
+
+
+@pytest.mark.parametrize("moment", ["reading", "encoding"])
+def test_a_process_that_is_killed_ends_the_preparation_with_one_line(tmp_path: Path, moment: str) -> None:
+    """By whoever runs out of memory: the first one to be taken. The rest of the text is there to be worked on."""
+    fault = KILLED_WHILE[moment].split(" = ")[0]
+    kill = f"""
+whole = {fault}
+def stop(*args):
+    {fault} = whole
+    print("here", flush=True)
+    sys.stdin.read()
+    return whole(*args)
+{fault} = stop
+"""
+    small_corpus(tmp_path / "text")
+    code = PREPARE.format(fault=kill, folder=str(tmp_path), run=AS_COMMAND)
+    with (tmp_path / "text" / "train.en").open("r+b") as stream:
+        stream.write(b" " * len("a dog runs ."))
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "here\n"
+    first, *_ = others = processes_of(process.pid)
+    os.kill(first, signal.SIGKILL)
+    said = process.communicate(timeout=300)[1]
+    assert process.returncode == 1
+    assert said.startswith("error: a process of the preparation has ended: SIGKILL")
+    assert said.count("\n") == 1
+    assert names(tmp_path / "cache") == []
+    wait_until_gone(others)
 
 
 def test_what_a_killed_one_left_goes_with_the_next_preparation_of_anything(config: DataConfig, tmp_path: Path) -> None:
@@ -102,21 +199,33 @@ class FullDisk:
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
-@pytest.mark.parametrize("writer", ["write_lines", "RowWriter"])
+@pytest.mark.parametrize("place", ["held-out text", "training text", "duplicates", "rows"])
 def test_a_full_disk_is_said_and_leaves_nothing(
-    config: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writer: str
+    config: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    whole = getattr(preparation, writer)
+    if place == "held-out text":
+        whole = held_out.write_lines
+        monkeypatch.setattr(held_out, "write_lines", lambda stream, lines: whole(FullDisk(stream), lines))
+    elif place == "rows":
+        append = RowWriter.append
 
-    def full_lines(stream: BinaryIO, lines: object) -> object:
-        return whole(FullDisk(stream), lines)
+        def full_rows(self: RowWriter, rows: FlatRows) -> None:
+            self._ids = FullDisk(self._ids)  # type: ignore[assignment]
+            append(self, rows)
 
-    def full_rows(*args: object) -> object:
-        rows = whole(*args)
-        rows._ids = FullDisk(rows._ids)
-        return rows
+        monkeypatch.setattr(RowWriter, "append", full_rows)
+    else:
+        opened = Path.open
 
-    monkeypatch.setattr(preparation, writer, full_lines if writer == "write_lines" else full_rows)
+        def open_full(self: Path, mode: str = "r", *options: object) -> object:
+            stream = opened(self, mode, *options)  # type: ignore[call-overload]
+            full = self.name == "source.txt" if place == "training text" else self.name.startswith("keys")
+            if not full or mode == "rb":
+                return stream
+            stream.close()
+            return opened(Path("/dev/full"), mode)
+
+        monkeypatch.setattr(Path, "open", open_full)
     with pytest.raises(OSError, match=r"cannot write the prepared data in .*cache.*No space left") as caught:
         prepare(config, quiet)
     assert caught.value.errno == errno.ENOSPC

@@ -168,7 +168,7 @@ def test_a_letter_by_letter_word_is_as_long_as_its_subwords(folder: Path) -> Non
 
 def test_nothing_left_is_an_error_with_the_reasons(folder: Path) -> None:
     changed_text(folder, "train.en", ["", *ENGLISH[1:]])
-    with pytest.raises(DataError, match=r"none of 20 .*: 1 with an empty side, 19 over data\.max_length=2"):
+    with pytest.raises(DataError, match=r"none of 20 .*; an empty side: 1, over 2 subwords: 19 .*data\.max_length"):
         prepared(config_of(folder, max_length=2))
 
 
@@ -202,7 +202,10 @@ def test_overlap_duplicates_and_control_characters_are_counted_and_shown(folder:
     changed_text(folder, "train.de", [*GERMAN[:5], GERMAN[0], "ein neu er .", "a b"])
     config = config_of(folder, test=str(folder / "text" / "test"), tokenizer={"vocabulary_size": 45})
     report = prepare(config, log).report
-    assert report["overlap"] == {"validation": {"source": 4, "pair": 2}, "test": {"source": 0, "pair": 0}}
+    assert report["overlap"] == {
+        "validation": {"source": 4, "target": 2, "pair": 2},
+        "test": {"source": 0, "target": 0, "pair": 0},
+    }
     assert report["splits"]["train"]["duplicates"] == 1
     assert report["splits"]["validation"]["duplicates"] == 1
     assert report["splits"]["train"]["control_characters"] == 3
@@ -218,7 +221,7 @@ def test_the_table_shows_every_drop(folder: Path) -> None:
     dropped = data.report["splits"]["train"]["dropped"]
     row = next(line for line in log if line.startswith("train "))
     assert row.split()[:4] == ["train", "20", str(len(data.train)), str(20 - len(data.train))]
-    assert f"1 with an empty side, {dropped['too_long']} over 14 subwords" in row
+    assert f"an empty side: 1, over 14 subwords: {dropped['too_long']}" in row
     assert dropped["too_long"] > 0
 
 
