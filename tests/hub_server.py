@@ -1,15 +1,30 @@
-"""A Hugging Face Hub of one data set on this machine, as far as streaming it needs one."""
+"""A Hugging Face Hub of one data set on this machine, as far as streaming it needs one; it misbehaves on request."""
 
 import json
+import socket
+import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from hashlib import sha1
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from pathlib import Path, PurePosixPath
+from typing import Literal
+from urllib.parse import parse_qs, unquote, urlsplit
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
+
+
+@dataclass
+class Fault:
+    """What goes wrong with requests whose path holds ``where``, so many times."""
+
+    kind: Literal["status", "silent", "cut", "reset", "short"]
+    where: str = ".parquet"
+    times: int = 1
+    status: int = 500
+    retry_after: str | None = None
 
 
 class HubServer(ThreadingHTTPServer):
@@ -24,6 +39,21 @@ class HubServer(ThreadingHTTPServer):
         self.sent = 0  # bytes of data files
         self.dies_after: int | None = None  # bytes of data files after which connections are cut
         self.revisions: set[str] = set()  # asked for with data files
+        self.faults: list[Fault] = []
+        self.met: list[str] = []  # kinds of the faults that were met
+        self.asked: list[str] = []  # paths of data files, a request each
+        self.closing = threading.Event()
+        self._lock = threading.Lock()
+
+    def fault(self, path: str) -> Fault | None:
+        """The fault that this request meets, if any."""
+        with self._lock:
+            for fault in self.faults:
+                if fault.times and fault.where in path:
+                    fault.times -= 1
+                    self.met.append(fault.kind)
+                    return fault
+        return None
 
     @property
     def endpoint(self) -> str:
@@ -52,11 +82,18 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length", 0))
         asked = self.rfile.read(length).decode()
-        entries = [entry for entry in self._entries() if str(entry["path"]) in unquote(asked)]
-        self._json(entries)
+        wanted = parse_qs(asked)["paths"]
+        self._json([entry for entry in self._entries() if entry["path"] in wanted])
 
     def _answer(self, body: bool) -> None:
         path = unquote(urlsplit(self.path).path)
+        self._fault = self.server.fault(path) if body else None
+        if self._fault is not None and self._fault.kind == "status":
+            self._status(self._fault)
+            return
+        if self._fault is not None and self._fault.kind == "silent":
+            self.server.closing.wait()
+            return
         api = f"/api/datasets/{self.server.name}"
         if path == api or path == f"{api}/revision/{SHA}" or path == f"{api}/revision/main":
             siblings = [{"rfilename": name} for name in self.server.files()]
@@ -64,8 +101,10 @@ class _Handler(BaseHTTPRequestHandler):
         elif path.startswith(f"{api}/revision/"):
             self._error("RevisionNotFound")
         elif path.startswith(f"{api}/tree/"):
-            below = path.split("/tree/")[1].partition("/")[2]
-            self._json([entry for entry in self._entries() if str(entry["path"]).startswith(below)])
+            below = PurePosixPath(path.split("/tree/")[1].partition("/")[2])
+            deep = "true" in parse_qs(urlsplit(self.path).query).get("recursive", ["false"])[0].lower()
+            folders = [(PurePosixPath(str(entry["path"])).parents, entry) for entry in self._entries()]
+            self._json([entry for above, entry in folders if below in (above if deep else above[:1])])
         elif path.startswith(f"/datasets/{self.server.name}/resolve/"):
             revision, _, name = path.split("/resolve/")[1].partition("/")
             file = self.server.files().get(name)
@@ -78,19 +117,24 @@ class _Handler(BaseHTTPRequestHandler):
             self._error("RepoNotFound")
 
     def _entries(self) -> list[dict[str, object]]:
-        files = self.server.files().items()
-        return [
+        files = self.server.files()
+        folders = {str(above) for name in files for above in PurePosixPath(name).parents[:-1]}
+        return [{"type": "directory", "oid": "0" * 40, "size": 0, "path": name} for name in sorted(folders)] + [
             {"type": "file", "oid": sha1(path.read_bytes()).hexdigest(), "size": path.stat().st_size, "path": name}
-            for name, path in files
+            for name, path in files.items()
         ]
 
     def _file(self, path: Path, body: bool) -> None:
         data = path.read_bytes()
+        if body:
+            self.server.asked.append(path.name)
         start, stop = 0, len(data)
         asked = self.headers.get("Range")
         if asked:
             first, _, last = asked.removeprefix("bytes=").partition("-")
             start, stop = int(first), min(int(last or stop) + 1, stop)
+        if self._fault is not None and self._fault.kind == "short":  # a wrong Content-Length, too
+            stop = start + (stop - start) // 2
         self.send_response(206 if asked else 200)
         if asked:
             self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{len(data)}")
@@ -103,6 +147,13 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if path.name == "README.md":
             self.wfile.write(data[start:stop])
+            return
+        if self._fault is not None and self._fault.kind in ("cut", "reset"):
+            self.wfile.write(data[start : start + (stop - start) // 2])
+            if self._fault.kind == "reset":
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.close_connection = True
+            self.connection.close()
             return
         limit = self.server.dies_after
         stop = stop if limit is None else min(stop, start + max(0, limit - self.server.sent))
@@ -120,6 +171,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
+    def _status(self, fault: Fault) -> None:
+        self.send_response(fault.status)
+        if fault.retry_after is not None:
+            self.send_header("Retry-After", fault.retry_after)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
     def _error(self, code: str) -> None:
         self.send_response(404)
         self.send_header("X-Error-Code", code)
@@ -135,5 +193,6 @@ def hub_server(folder: Path, name: str) -> Iterator[HubServer]:
     try:
         yield server
     finally:
+        server.closing.set()
         server.shutdown()
         server.server_close()

@@ -56,6 +56,8 @@ class Part:
     name: str  # for logs and reports: a path, a split
     read: Reader
     weight: float = 1.0  # training: how often a pair of it occurs in an epoch
+    to_the_end: bool = False  # whether what comes behind enough pairs is to be read for errors
+    shuffled: bool = False  # whether the order is drawn already, so that the first pairs are a sample
 
 
 @dataclass(frozen=True)
