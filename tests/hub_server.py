@@ -4,14 +4,20 @@ import json
 import socket
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha1
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import parse_qs, unquote, urlsplit
+
+import datasets
+import huggingface_hub
+import pyarrow as pa
+import pyarrow.parquet
+import yaml
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 
@@ -196,3 +202,58 @@ def hub_server(folder: Path, name: str) -> Iterator[HubServer]:
         server.closing.set()
         server.shutdown()
         server.server_close()
+
+
+def in_this_process(monkeypatch: Any, server: HubServer) -> None:
+    """Have the libraries of this process, which have read HF_ENDPOINT already, ask the server."""
+    template = server.endpoint + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", server.endpoint)
+    monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr(datasets.config, "HF_ENDPOINT", server.endpoint)
+
+
+# --- data sets --------------------------------------------------------------------------------------------------------
+
+
+def write_parquet(
+    folder: Path,
+    configuration: str,
+    shards: Mapping[str, Sequence[Sequence[Mapping[str, str]]]],
+    row_group_size: int = 1000,
+    column: str | None = "translation",
+    counts: Mapping[str, int] | None = None,
+) -> None:
+    """A data set as the Hub has it: ``<configuration>/<split>-0000i-of-0000n.parquet`` and a card.
+
+    Args:
+        folder: takes another configuration beside those that it has.
+        configuration: its name, which is also that of its folder.
+        shards: by split, the texts by language of every record of every shard.
+        row_group_size: rows.
+        column: what holds the texts; beside it stands an ``id``, as in News Commentary; None: a column a language.
+        counts: records by split, as the card says; None: it says nothing.
+    """
+    place = folder / configuration
+    place.mkdir(parents=True)
+    for split, parts in shards.items():
+        for number, records in enumerate(parts):
+            if column is None:
+                table = pa.Table.from_pylist(list(records))
+            else:
+                table = pa.table({"id": [str(i) for i in range(len(records))], column: list(records)})
+            name = f"{split}-{number:05}-of-{len(parts):05}.parquet"
+            pyarrow.parquet.write_table(table, place / name, row_group_size=row_group_size)
+    card = folder / "README.md"
+    head = yaml.safe_load(card.read_text().strip("-\n")) if card.exists() else {"configs": [], "dataset_info": []}
+    files = [{"split": split, "path": f"{configuration}/{split}-*"} for split in shards]
+    head["configs"].append({"config_name": configuration, "data_files": files})
+    if counts is not None:
+        splits = [{"name": split, "num_bytes": 1, "num_examples": count} for split, count in counts.items()]
+        features = [{"name": name, "dtype": "string"} for name in next(iter(shards.values()))[0][0]]
+        head["dataset_info"].append({"config_name": configuration, "features": features, "splits": splits})
+    card.write_text(f"---\n{yaml.safe_dump(head)}---\n")
+
+
+def numbered(split: str, shard: int, count: int, languages: tuple[str, str] = ("en", "fr")) -> list[dict[str, str]]:
+    """Records that say where they are from."""
+    return [{language: f"{language} {split} {shard} {row}" for language in languages} for row in range(count)]
