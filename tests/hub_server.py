@@ -19,8 +19,6 @@ import pyarrow as pa
 import pyarrow.parquet
 import yaml
 
-SHA = "0123456789abcdef0123456789abcdef01234567"
-
 
 @dataclass
 class Fault:
@@ -34,7 +32,7 @@ class Fault:
 
 
 class HubServer(ThreadingHTTPServer):
-    """Serves the files of a folder as the data set ``name``; counts bytes sent, and can die on the way."""
+    """Serves the files of a folder as the data set ``name``; counts bytes sent."""
 
     daemon_threads = True
 
@@ -42,8 +40,8 @@ class HubServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.folder = folder
         self.name = name
+        self.sha = sha1(str(folder).encode()).hexdigest()  # the one revision; the libraries cache by it
         self.sent = 0  # bytes of data files
-        self.dies_after: int | None = None  # bytes of data files after which connections are cut
         self.revisions: set[str] = set()  # asked for with data files
         self.faults: list[Fault] = []
         self.met: list[str] = []  # kinds of the faults that were met
@@ -101,9 +99,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.closing.wait()
             return
         api = f"/api/datasets/{self.server.name}"
-        if path == api or path == f"{api}/revision/{SHA}" or path == f"{api}/revision/main":
+        if path == api or path == f"{api}/revision/{self.server.sha}" or path == f"{api}/revision/main":
             siblings = [{"rfilename": name} for name in self.server.files()]
-            self._json({"id": self.server.name, "sha": SHA, "private": False, "tags": [], "siblings": siblings})
+            self._json(
+                {"id": self.server.name, "sha": self.server.sha, "private": False, "tags": [], "siblings": siblings}
+            )
         elif path.startswith(f"{api}/revision/"):
             self._error("RevisionNotFound")
         elif path.startswith(f"{api}/tree/"):
@@ -147,7 +147,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(stop - start))
         self.send_header("Accept-Ranges", "bytes")
         self.send_header("ETag", f'"{sha1(data).hexdigest()}"')
-        self.send_header("X-Repo-Commit", SHA)
+        self.send_header("X-Repo-Commit", self.server.sha)
         self.end_headers()
         if not body:
             return
@@ -161,13 +161,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self.connection.close()
             return
-        limit = self.server.dies_after
-        stop = stop if limit is None else min(stop, start + max(0, limit - self.server.sent))
         self.wfile.write(data[start:stop])
         self.server.sent += stop - start
-        if limit is not None and self.server.sent >= limit:
-            self.close_connection = True
-            self.connection.close()
 
     def _json(self, value: object) -> None:
         data = json.dumps(value).encode()
@@ -205,11 +200,15 @@ def hub_server(folder: Path, name: str) -> Iterator[HubServer]:
 
 
 def in_this_process(monkeypatch: Any, server: HubServer) -> None:
-    """Have the libraries of this process, which have read HF_ENDPOINT already, ask the server."""
+    """Have the libraries of this process, which have read their environment already, ask the server."""
     template = server.endpoint + "/{repo_id}/resolve/{revision}/{filename}"
     monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", server.endpoint)
     monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
     monkeypatch.setattr(datasets.config, "HF_ENDPOINT", server.endpoint)
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)  # restored where a test turns it on
+    cache = server.folder.parent / "hf_cache"
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(cache / "hub"))
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(cache / "datasets"))
 
 
 # --- data sets --------------------------------------------------------------------------------------------------------

@@ -233,8 +233,10 @@ class Source:
         total = sum(group.rows for group in groups)
         if (expected := self._published_count(split)) is not None and total < expected:
             raise DataError(f"{where}: its files hold {total:,} of {expected:,} pairs")
-        cut_roles = [name for name in ROLES[1:] if getattr(config.splits, name) is None]
-        held_out = dict(zip(cut_roles, _cut(config, total, len(cut_roles)), strict=True))
+        held_out: dict[str, list[range]] = {}
+        if config.held_out_pairs is not None:
+            cut = [name for name in ROLES[1:] if getattr(config.splits, name) is None]
+            held_out = dict(zip(cut, held_out_rows(total, config.held_out_pairs, len(cut)), strict=True))
         if role != "train":
             wanted = held_out.get(role, [range(total)])
         else:
@@ -268,10 +270,6 @@ class Source:
         if error.column == self._config.column:
             return DataError(f"{where}: data.column: no column {error.column!r} of texts by language; {found}")
         return DataError(f"{where}: {missing_language(self._config, error.column)}; {found}")
-
-
-def _cut(config: HubData, total: int, parts: int) -> list[list[range]]:
-    return held_out_rows(total, config.held_out_pairs, parts) if config.held_out_pairs is not None and parts else []
 
 
 def _short_names(files: list[str], dataset: str, revision: str | None) -> list[str]:

@@ -22,7 +22,7 @@ from nmt.data.hub import open_hub
 from nmt.data.hub_revision import UnreachableError, find_revision, within
 from nmt.data.hub_worker import Source, serve
 from tests.data_configs import ENGLISH, GERMAN, data_config
-from tests.hub_server import SHA, hub_server
+from tests.hub_server import hub_server
 
 FRENCH = [f"{line} oui" for line in GERMAN]
 
@@ -196,7 +196,7 @@ def test_what_the_hub_does_not_have(
 def test_the_revision_is_the_newest_unless_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with hub_server(tmp_path, "bentrevett/multi30k") as server:
         monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", server.endpoint)
-        assert find_revision(hub("multi30k", "bentrevett/multi30k")) == SHA
+        assert find_revision(hub("multi30k", "bentrevett/multi30k")) == server.sha
 
 
 @pytest.mark.parametrize("endpoint", ["http://127.0.0.1:9", "http://hub.invalid"])
