@@ -87,7 +87,7 @@ def file_system(timeout: float, tell: Tell) -> Any:
                     raise ShortAnswerError(f"{len(data):,} bytes came where {end - start:,} were asked for")
                 return data
 
-            return patiently(self.resolved_path.path_in_repo, attempt, tell)
+            return patiently(self.path.partition("@")[2].partition("/")[2] or self.path, attempt, tell)
 
         def read(self, length: int = -1) -> bytes:
             if length < 0:  # the parent class opens another connection for that, which is not patient

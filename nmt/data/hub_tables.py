@@ -104,10 +104,11 @@ class _Window(io.RawIOBase):
         self._start, self._data = 0, b""
         self._position = 0
 
-    def hold(self, start: int, end: int) -> None:
-        """Fetch a stretch, unless it is here."""
+    def hold(self, start: int, end: int, ahead: int) -> None:
+        """Fetch a stretch, unless it is here, and with it so many bytes from its start on as there are, if more."""
         if not (self._start <= start and end <= self._start + len(self._data)):
-            self._start, self._data = start, self._source.fetch(start, end)
+            stop = max(end, min(start + ahead, self._source.size))
+            self._start, self._data = start, self._source.fetch(start, stop)
 
     def readable(self) -> bool:
         return True
@@ -141,7 +142,7 @@ class ParquetTable:
         self.files = files
         self._open_bytes = open_bytes
         self._columns = list(columns)
-        self._opened: dict[int, tuple[Any, _Window, int]] = {}
+        self._opened: dict[int, tuple[Any, _Window]] = {}
 
     def groups(self) -> Iterator[Group]:
         first = 0
@@ -153,11 +154,11 @@ class ParquetTable:
                 first += rows
 
     def read(self, group: Group, ahead: bool) -> list[Record]:
-        parquet, window, size = self._open(group.file)
+        parquet, window = self._open(group.file)
         start, end, wanted = self._stretch(parquet.metadata.row_group(group.number))
         if end - start <= 2 * wanted:  # else other columns lie between: pyarrow asks for each of ours
             dense = wanted >= parquet.metadata.row_group(group.number).total_byte_size // 8
-            window.hold(start, max(end, min(start + _AHEAD, size)) if ahead and dense else end)
+            window.hold(start, end, _AHEAD if ahead and dense else 0)
         records: list[Record] = parquet.read_row_group(
             group.number, columns=self._columns, use_threads=False
         ).to_pylist()
@@ -175,18 +176,17 @@ class ParquetTable:
                 size += column.total_compressed_size
         return min(starts), max(ends), size
 
-    def _open(self, file: int) -> tuple[Any, _Window, int]:
+    def _open(self, file: int) -> tuple[Any, _Window]:
         if file not in self._opened:
             import pyarrow.parquet  # type: ignore[import-untyped]
 
-            source = self._open_bytes(self.files[file])
-            window = _Window(source)
+            window = _Window(self._open_bytes(self.files[file]))
             parquet = pyarrow.parquet.ParquetFile(window, pre_buffer=False)
             names = parquet.schema_arrow.names
             for column in self._columns:
                 if column not in names:
                     raise MissingColumnError(column, names)
-            self._opened[file] = parquet, window, source.size
+            self._opened[file] = parquet, window
         return self._opened[file]
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nmt.data import hub_streams
+from nmt.data import hub_streams, hub_tables
 from nmt.data.corpus import DataError
 from nmt.data.hub_streams import in_shuffled_order, one_after_the_other
 from nmt.data.hub_tables import (
@@ -234,6 +234,25 @@ def test_columns_that_nobody_asked_for_are_not_read(tmp_path: Path, monkeypatch:
     assert len([record for record, _ in in_order(table, whole(list(table.groups())))]) == 2000
     assert len(table.files) == 1
     assert 50_000 < read < Path(table.files[0]).stat().st_size / 10
+
+
+def test_what_is_read_in_order_is_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub_tables, "_AHEAD", 1_000_000)
+    table, records = parquet_table(tmp_path, ["en", "fr", "other"], [2000], use_dictionary=False, compression="none")
+    fetched: list[int] = []
+    fetch = LocalBytes.fetch
+
+    def noted(self: LocalBytes, start: int, end: int) -> bytes:
+        fetched.append(end - start)
+        return fetch(self, start, end)
+
+    groups = list(table.groups())
+    monkeypatch.setattr(LocalBytes, "fetch", noted)
+    assert [record for record, _ in in_order(table, whole(groups))] == records
+    size = Path(table.files[0]).stat().st_size
+    assert size > 6_000_000
+    assert sum(fetched) < size * 1.3  # a group at the border of two stretches is fetched anew
+    assert len(fetched) <= 9
 
 
 @pytest.mark.parametrize("rows", [1, 999, 1000, 2345])
