@@ -56,8 +56,8 @@ class Part:
     name: str  # for logs and reports: a path, a split
     read: Reader
     weight: float = 1.0  # training: how often a pair of it occurs in an epoch
-    to_the_end: bool = False  # whether what comes behind enough pairs is to be read for errors
-    shuffled: bool = False  # whether the order is drawn already, so that the first pairs are a sample
+    to_the_end: bool = False  # read on behind the last pair that is wanted: only the end shows that all lines match
+    shuffled: bool = False  # its pairs come in a seeded order from all over the text: the first ones are a sample
 
 
 @dataclass(frozen=True)
