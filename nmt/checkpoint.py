@@ -80,7 +80,7 @@ _ADDED: dict[str, Any] = {
 _ADDED_TO_TEXT: dict[str, dict[str, Any]] = {
     "demo": {},
     "files": {"corpora": None, "sample_seed": None, "filters": _NO_FILTERS},
-    "hub": {"sample_seed": None, "filters": _NO_FILTERS},
+    "hub": {"sample_seed": None, "held_out_pairs": None, "filters": _NO_FILTERS},
 }
 """The same for the keys of ``data``, by its kind."""
 

@@ -35,8 +35,26 @@ def run_job(tree: DictConfig, work: Callable[[TrainConfig], None]) -> None:
 
 
 def register_resolvers() -> None:
-    """What ``${...}`` in our YAML files can call beyond OmegaConf's own: ``expand_user``, for ``hydra.sweep.dir``."""
+    """What ``${...}`` in our YAML files can call beyond OmegaConf's own: ``expand_user``, for ``hydra.sweep.dir``, and
+    ``side_of``, for the direction of a language pair."""
     OmegaConf.register_new_resolver("expand_user", os.path.expanduser, replace=True)
+    OmegaConf.register_new_resolver("side_of", side_of, replace=True)
+
+
+def side_of(pair: str, side: str, otherwise: str) -> str:
+    """The source or target language of a pair's name: ``de-en`` is translated from English, as is ``en-fr``, and
+    ``fr-de``, which has no English, in the order that it is written in. A name of another form says nothing.
+
+    Args:
+        pair: ``data.pair``.
+        side: ``source`` or ``target``.
+        otherwise: the language where the name says nothing.
+    """
+    first, dash, second = pair.partition("-")
+    if not (first and dash and second):
+        return otherwise
+    languages = (second, first) if second == "en" else (first, second)
+    return languages[0 if side == "source" else 1]
 
 
 def compose(job: Callable[[], None]) -> None:
@@ -76,6 +94,7 @@ def composed(overrides: Sequence[str]) -> TrainConfig:
     Raises:
         ConfigError: it does not compose, or does not parse.
     """
+    register_resolvers()
     with _plain_errors(), initialize_config_dir(str(CONFIG_DIR), version_base="1.3"):
         tree = hydra.compose("train", overrides=list(overrides))
     return _parsed(tree)

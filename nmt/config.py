@@ -117,11 +117,11 @@ class FilesData:
 
 @dataclass(frozen=True)
 class SplitNames:
-    """What the three splits are called by their publisher."""
+    """What the three splits are called by their publisher; null where there is none such."""
 
     train: str
-    validation: str
-    test: str
+    validation: str | None
+    test: str | None
 
 
 @dataclass(frozen=True)
@@ -137,6 +137,7 @@ class HubData:
     revision: str | None
     column: str | None
     splits: SplitNames
+    held_out_pairs: int | None
     folder: str | None
     folder_splits: SplitNames
     max_pairs: int | None

@@ -7,6 +7,7 @@ from typing import Any
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
+from nmt.composition import register_resolvers
 from nmt.config import CONFIG_DIR, DataConfig, DemoData, FilesData, HubData, parse
 
 KINDS: dict[str, type[Any]] = {"demo": DemoData, "files": FilesData}
@@ -41,8 +42,9 @@ def data_config(
 
 @cache
 def _shipped(group: str) -> dict[str, Any]:
+    register_resolvers()
     with initialize_config_dir(str(CONFIG_DIR), version_base="1.3"):
-        made: Any = OmegaConf.to_container(compose("train", overrides=[f"data={group}"]).data)
+        made: Any = OmegaConf.to_container(compose("train", overrides=[f"data={group}"]).data, resolve=True)
     return dict(made)
 
 

@@ -11,6 +11,7 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from nmt import checkpoint
+from nmt.composition import register_resolvers
 from nmt.config import CONFIG_DIR, TrainConfig, parse
 
 WORDS = {"eins": "one", "zwei": "two", "drei": "three", "vier": "four", "fünf": "five", "sechs": "six", "acht": "eight"}
@@ -77,6 +78,7 @@ def tiny_overrides(folder: Path, model: str = "transformer") -> list[str]:
 
 def compose_config(*overrides: str) -> TrainConfig:
     """A shipped configuration with overrides, as ``nmt.train`` composes it."""
+    register_resolvers()
     with initialize_config_dir(str(CONFIG_DIR), version_base="1.3"):
         tree = compose("train", overrides=list(overrides))
     return parse(TrainConfig, OmegaConf.to_container(tree, resolve=True, throw_on_missing=True))

@@ -215,13 +215,15 @@ def _open_corpus(config: DataConfig, log: Callable[[str], None]) -> Corpus:
         from nmt.data.files import open_files
 
         return open_files(config)
+    from nmt.data.official import checked
+
     if config.folder is not None:
         from nmt.data.files import open_folder
 
-        return open_folder(config)
+        return checked(open_folder(config), config, log)
     from nmt.data.hub import open_hub
 
-    return open_hub(config, log)
+    return checked(open_hub(config, log), config, log)
 
 
 def _open_demo(config: DemoData) -> Corpus:
@@ -267,7 +269,7 @@ def fingerprint(config: DataConfig, corpus: Corpus, tokenizers: TokenizerPair | 
     if isinstance(config, FilesData):
         tree = {key: value for key, value in tree.items() if key not in ("train", "corpora", "validation", "test")}
     elif isinstance(config, HubData):
-        local = ("dataset", "pair", "revision", "column", "splits", "folder", "folder_splits")
+        local = ("dataset", "pair", "revision", "column", "splits", "held_out_pairs", "folder", "folder_splits")
         remote = ("folder", "folder_splits")
         tree = {key: value for key, value in tree.items() if key not in (remote if config.folder is None else local)}
     tree["tokenizer"] = dict(tree["tokenizer"] if tokenizers is None else {"sha256": tokenizers.digest})

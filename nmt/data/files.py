@@ -49,9 +49,12 @@ def open_folder(config: HubData) -> Corpus:
     if not folder.is_dir():
         raise DataError(f"data.folder: {folder}: no such folder")
     names = config.folder_splits
+    if names.validation is None:
+        raise ConfigError("data.folder_splits.validation: null; name the files that validation reads")
     entries: dict[str, list[tuple[Entry, float]]] = {
         split: [(str(folder / name), 1.0)]
         for split, name in (("train", names.train), ("validation", names.validation), ("test", names.test))
+        if name is not None
     }
     return _corpus(entries, config.source, config.target)
 

@@ -11,14 +11,17 @@ import os
 import select
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import nmt
 from nmt.config import HubData, to_tree
 from nmt.data.corpus import Corpus, DataError, Part, TextPair
+from nmt.data.hub_sets import check_hub, is_sampled
 
 PATIENCE = 6
 """A stream may be silent for this many times ``data.timeout``: an answer may be megabytes, a lost one is asked anew."""
@@ -29,10 +32,16 @@ _START = 300.0  # seconds the worker may take to import its libraries
 def open_hub(config: HubData, log: Callable[[str], None]) -> Corpus:
     """The splits of a Hub data set, or of a local folder of Parquet or JSON files; read when a split is.
 
+    A part is read to its end, or until its reader is closed: then the download stops at once.
+
+    Raises:
+        ConfigError: keys that contradict each other.
+
     Reading raises:
         DataError: the Hub cannot be reached; no such data set, revision, configuration, split or column (naming those
             that exist); the stream ended early. Never a part of a split as if it were whole.
     """
+    check_hub(config)
     if config.dataset.startswith("~"):
         config = replace(config, dataset=str(Path(config.dataset).expanduser()))
     local = Path(config.dataset)
@@ -40,13 +49,12 @@ def open_hub(config: HubData, log: Callable[[str], None]) -> Corpus:
     if local.is_dir():
         origin["files"] = {"local": sorted(str(path) for path in local.rglob("*") if path.is_file())}
     worker = _Worker(config, log, origin)
-    names = config.splits
-
-    def part(split: str) -> tuple[Part]:
-        return (Part(split, lambda: worker.read(split)),)
-
-    splits = {"validation": part(names.validation), "test": part(names.test), "train": part(names.train)}
-    return Corpus(splits, origin, worker.close)
+    parts = {
+        role: (Part(role, partial(worker.read, role), shuffled=role == "train" and is_sampled(config)),)
+        for role in ("validation", "test", "train")
+        if role == "train" or getattr(config.splits, role) is not None or config.held_out_pairs is not None
+    }
+    return Corpus(parts, origin, worker.close)
 
 
 class _Worker:
@@ -59,27 +67,35 @@ class _Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._buffer = b""
 
-    def read(self, split: str) -> Iterator[TextPair]:
-        """Pairs of a split, as many as are taken: closed early, it ends the process."""
-        count = 0
+    def read(self, role: str) -> Iterator[TextPair]:
+        """Pairs of a split until it ends or the reader is closed; the log then says which files they were from."""
+        counts: Counter[str] = Counter()
+        finished = failed = False
         try:
             if self._process is None:
                 self._start()
-            self._ask({"split": split, "limit": None})
+            self._ask({"split": role})
             while (message := self._answer(self._config.timeout * PATIENCE)) is not None:
-                pairs = message["pairs"]
-                count += len(pairs)
-                for source, target in pairs:
+                files = message["files"]
+                for source, target, file in message["pairs"]:
+                    counts[files[file]] += 1
                     yield TextPair(source, target)
-        except GeneratorExit:
-            self.close()
-            raise
+            finished = True
         except (TimeoutError, EOFError, BrokenPipeError) as error:
-            self.close()
+            failed = True
             raise DataError(
-                f"{self._config.dataset}: {split}: the stream broke off after {count:,} pairs ({error}); nothing of it "
-                "was kept: run the same command again, or use a local copy (data.folder=PATH)"
+                f"{self._config.dataset}: {role}: the stream broke off after {counts.total():,} pairs ({error}); "
+                "nothing of it was kept: run the same command again, or use a local copy (data.folder=PATH)"
             ) from None
+        except DataError:
+            failed = True
+            raise
+        finally:
+            if not finished:
+                self.close()  # the reader has enough, or it is over: what is on its way is of no use
+            if not failed and counts:
+                self._log(_provenance(role, counts, finished, self._config))
+                self._origin.setdefault("pairs_from", {})[role] = dict(counts)
 
     def close(self) -> None:
         """End the process, whatever it is waiting for."""
@@ -118,12 +134,16 @@ class _Worker:
             TimeoutError: it says nothing for ``patience`` seconds.
             EOFError: it is gone.
         """
+        waits = 0.0
         while True:
-            message = json.loads(self._line(patience))
+            message = json.loads(self._line(patience + waits))
+            waits = message.get("waits", 0.0)
             if "log" in message:
                 self._log(message["log"])
             elif "origin" in message:
                 self._origin.update(message["origin"])
+                # A process that follows this one reads the same revision.
+                self._config = replace(self._config, revision=message["origin"]["revision"])
             elif "error" in message:
                 raise DataError(message["error"])
             else:
@@ -141,3 +161,18 @@ class _Worker:
                 raise EOFError("the process that reads it is gone")
         line, _, self._buffer = b"".join(parts).partition(b"\n")
         return line
+
+
+def _provenance(role: str, counts: Counter[str], whole: bool, config: HubData) -> str:
+    """Which files the pairs of a split were from, and how many of each."""
+    if whole:
+        how = "all"
+    elif role == "train" and is_sampled(config):
+        how = f"a sample (data.sample_seed={config.sample_seed}) of"
+    else:
+        how = "the first"
+    from_files = ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items()))
+    unlike = (
+        "" if whole or role != "train" or is_sampled(config) else "; data.sample_seed=1 takes them from all over it"
+    )
+    return f"{config.dataset}: {role}: read {how} {counts.total():,} pairs: {from_files}{unlike}"

@@ -1,4 +1,4 @@
-"""A Hub that refuses, is silent, has no name or dies on the way."""
+"""A Hub that refuses, is silent, has no name or only damaged files; what is left without it."""
 
 import os
 import re
@@ -15,12 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from nmt.config import HubData
 from nmt.data.corpus import DataError
 from nmt.data.dataset import PreparedData, prepare
+from nmt.data.hub import open_hub
 from tests.data_configs import ENGLISH, GERMAN, data_config
-from tests.hub_server import SHA, HubServer, hub_server
+from tests.hub_server import HubServer, hub_server
 
-NAME = "bentrevett/multi30k"
+NAME = "some/pairs"
 WAYS_OUT = ["data=demo", "data=files", "data.folder=", "data.cache"]
 
 Prepare = Callable[..., PreparedData]
@@ -28,14 +30,14 @@ Prepare = Callable[..., PreparedData]
 
 @pytest.fixture
 def prepare_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prepare:
-    """Prepares Multi30k from a Hub at an endpoint, with empty caches of the libraries."""
+    """Prepares a data set like Multi30k from a Hub at an endpoint, with empty caches of the libraries."""
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     monkeypatch.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
 
     def run(endpoint: str, **changes: Any) -> PreparedData:
         monkeypatch.setenv("HF_ENDPOINT", endpoint)
-        return prepare(data_config("multi30k", tmp_path / "cache", **changes), lambda line: None)
+        return prepare(data_config("multi30k", tmp_path / "cache", dataset=NAME, **changes), lambda line: None)
 
     return run
 
@@ -74,13 +76,21 @@ def test_a_refused_connection(prepare_from: Prepare, tmp_path: Path) -> None:
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_what_the_library_has_in_its_cache_is_used(prepare_from: Prepare, server: HubServer) -> None:
+@pytest.mark.parametrize("way", ["no network", "HF_HUB_OFFLINE"])
+def test_what_the_library_has_in_its_cache_is_used(
+    prepare_from: Prepare, server: HubServer, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     code = f"import datasets; datasets.load_dataset({NAME!r})"
     env = os.environ | {"HF_ENDPOINT": server.endpoint, "USE_TORCH": "0"}
     subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, timeout=300, check=True)
-    data = prepare_from("http://127.0.0.1:9", max_pairs=30)
-    assert (len(data.train), len(data.validation)) == (30, 20)
+    if way == "HF_HUB_OFFLINE":
+        monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    server.asked.clear()
+    data = prepare_from("http://127.0.0.1:9" if way == "no network" else server.endpoint)
+    assert (len(data.train), len(data.validation)) == (12_000, 20)
     assert data.validation.references() == ENGLISH
+    assert data.report["origin"]["pairs_from"]["validation"] == {"the cache of `datasets`": 20}
+    assert server.asked == []
 
 
 def test_a_silent_server_is_an_error_within_the_timeout(tmp_path: Path) -> None:
@@ -101,17 +111,19 @@ def test_a_silent_server_is_an_error_within_the_timeout(tmp_path: Path) -> None:
 
 
 def test_all_splits_come_from_one_revision(prepare_from: Prepare, server: HubServer) -> None:
-    data = prepare_from(server.endpoint, max_pairs=100)
-    assert server.revisions == {SHA}
-    assert data.report["origin"] == {"hub": NAME, "revision": SHA}
-    assert len(data.train) == 100
-    assert len(data.validation) == 20
+    data = prepare_from(server.endpoint)
+    assert server.revisions == {server.sha}
+    files = {"train": 12_000, "validation": 20, "test": 20}
+    expected = {role: {f"{role}-00000-of-00001.parquet": count} for role, count in files.items()}
+    assert data.report["origin"] == {"hub": NAME, "revision": server.sha, "pairs_from": expected}
 
     # What was prepared needs no Hub any more.
-    assert prepare_from("http://127.0.0.1:9", max_pairs=100).folder == data.folder
+    assert prepare_from("http://127.0.0.1:9").folder == data.folder
 
 
-def test_a_subset_of_a_large_file_downloads_little_more_than_itself(prepare_from: Prepare, tmp_path: Path) -> None:
+def test_a_subset_of_a_large_file_downloads_little_more_than_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
     for split, rows in (("train", 20_000), ("validation", 10), ("test", 10)):
@@ -119,17 +131,28 @@ def test_a_subset_of_a_large_file_downloads_little_more_than_itself(prepare_from
         name = folder / f"{split}-00000-of-00001.parquet"
         pyarrow.parquet.write_table(table, name, row_group_size=100, compression="none", use_dictionary=False)
     assert (folder / "train-00000-of-00001.parquet").stat().st_size > 30_000_000
-    with hub_server(folder, NAME) as server:
-        prepare_from(server.endpoint, max_pairs=50, max_length=3000)
-        assert server.sent < 10_000_000  # the reader asks for 5 MB at a time
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    for seed, least, most in ((None, 1, 1), (1, 5, 16)):
+        with hub_server(folder, NAME) as server:
+            monkeypatch.setenv("HF_ENDPOINT", server.endpoint)
+            config = data_config("multi30k", tmp_path, dataset=NAME, max_pairs=50, sample_seed=seed)
+            assert isinstance(config, HubData)
+            corpus = open_hub(config, lambda line: None)
+            reader = corpus.splits["train"][0].read()
+            blocks = {int(next(reader).target.split()[0]) // 100 for _ in range(50)}
+            reader.close()  # type: ignore[attr-defined]
+            assert least <= len(blocks) <= most
+            assert server.sent < 12_000_000  # 4 MB at a time where it is read in order, 16 row groups for a sample
 
 
-def test_a_download_that_dies_leaves_nothing_and_can_be_done_again(
+def test_a_download_that_breaks_off_leaves_nothing_and_can_be_done_again(
     prepare_from: Prepare, server: HubServer, tmp_path: Path
 ) -> None:
-    server.dies_after = 150_000
+    path = server.folder / "train-00000-of-00001.parquet"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataError, match=r"broke off .*nothing of it was kept"):
-        prepare_from(server.endpoint, timeout=1.0)
+        prepare_from(server.endpoint, timeout=5.0)
     assert list((tmp_path / "cache").iterdir()) == []
-    server.dies_after = None
+    path.write_bytes(whole)
     assert len(prepare_from(server.endpoint, timeout=60.0).train) == 12_000

@@ -11,12 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
+from nmt.composition import register_resolvers
 from nmt.config import CONFIG_DIR, ConfigError, FilePair, FilesData, TrainConfig, parse, to_tree
 
 EXPERIMENTS = sorted(path.stem for path in (CONFIG_DIR / "experiment").glob("*.yaml"))
 
 
 def composed(*overrides: str) -> Any:
+    register_resolvers()
     with initialize_config_dir(str(CONFIG_DIR), version_base="1.3"):
         return OmegaConf.to_container(compose("train", overrides=list(overrides)), resolve=True)
 

@@ -19,11 +19,14 @@ from nmt.config import HubData, to_tree
 from nmt.data.corpus import DataError, TextPair
 from nmt.data.dataset import prepare
 from nmt.data.hub import open_hub
-from nmt.data.hub_worker import Source, UnreachableError, _find_revision, serve, within
+from nmt.data.hub_revision import UnreachableError, find_revision, within
+from nmt.data.hub_worker import Source, serve
 from tests.data_configs import ENGLISH, GERMAN, data_config
-from tests.hub_server import SHA, hub_server
+from tests.hub_server import hub_server
 
 FRENCH = [f"{line} oui" for line in GERMAN]
+
+KEEP_ALL = {"held_out": "keep", "duplicates": "keep", "quarantine": False}
 
 CARD = """---
 configs:
@@ -44,15 +47,16 @@ def ignore(line: str) -> None:
 
 
 def hub(group: str, dataset: Path | str, **changes: Any) -> HubData:
-    config = data_config(group, Path("cache"), dataset=str(dataset), **changes)
+    """A data set to be read in order, unless ``sample_seed`` is among the changes."""
+    config = data_config(group, Path("cache"), **({"dataset": str(dataset), "sample_seed": None} | changes))
     assert isinstance(config, HubData)
     return config
 
 
 def read(config: HubData, split: str = "train") -> list[tuple[str, str]]:
     """A split as the worker reads it, without the process around it."""
-    name = getattr(config.splits, split)
-    return list(Source(config, lambda message: None).pairs(name, config.max_pairs if split == "train" else None))
+    pairs = Source(config, lambda message: None).pairs(split)
+    return [(source, target) for source, target, _ in pairs]
 
 
 @pytest.fixture
@@ -100,12 +104,24 @@ def test_a_folder_below_the_home_folder(multi30k: Path, monkeypatch: pytest.Monk
     assert len(corpus.origin["files"]["local"]) == 3
 
 
-@pytest.mark.parametrize("limit", [1, 3, 4, 20, 1000])
-def test_the_first_pairs_of_training_and_all_of_the_rest(multi30k: Path, wmt: Path, limit: int) -> None:
-    for group, folder in (("multi30k", multi30k), ("wmt14", wmt)):
-        config = hub(group, folder, max_pairs=limit)
-        assert len(read(config)) == min(limit, 20)
-        assert (len(read(config, "validation")), len(read(config, "test"))) == (5, 4)
+def test_whole_splits_in_their_order(multi30k: Path, wmt: Path) -> None:
+    for group, folder, targets in (("multi30k", multi30k, ENGLISH), ("wmt14", wmt, FRENCH)):
+        config = hub(group, folder, max_pairs=3)
+        for split, size in (("train", 20), ("validation", 5), ("test", 4)):
+            assert [target for _, target in read(config, split)] == targets[:size]
+
+
+@pytest.mark.parametrize("group", ["multi30k", "wmt14"])
+def test_a_sample_is_drawn_with_its_seed(multi30k: Path, wmt: Path, group: str) -> None:
+    """From Parquet and from JSON Lines; only training text is one, and only where less than all is wanted."""
+    folder = {"multi30k": multi30k, "wmt14": wmt}[group]
+    in_order = read(hub(group, folder))
+    drawn = {seed: read(hub(group, folder, max_pairs=5, sample_seed=seed)) for seed in (1, 2, 3)}
+    assert all(sorted(pairs) == sorted(in_order) for pairs in drawn.values())
+    assert len({tuple(pairs) for pairs in [*drawn.values(), in_order]}) == 4
+    assert read(hub(group, folder, max_pairs=5, sample_seed=2)) == drawn[2]
+    assert read(hub(group, folder, max_pairs=None, sample_seed=1)) == in_order
+    assert read(hub(group, folder, max_pairs=5, sample_seed=1), "test") == read(hub(group, folder), "test")
 
 
 def test_line_breaks_in_records_are_white_space(tmp_path: Path) -> None:
@@ -122,20 +138,21 @@ def test_line_breaks_in_records_are_white_space(tmp_path: Path) -> None:
     ("changes", "split", "found"),
     [
         ({"pair": "cs-en"}, "train", r"data\.pair: .*'cs-en' not found.*fr-en.*de-en"),
+        ({"pair": "auto", "source": "cs"}, "train", r"data\.pair: .*'fr-cs' not found.*fr-en.*de-en"),
         ({"pair": None}, "train", r"data\.pair: .*fr-en.*de-en"),
         (
             {"splits": {"train": "train", "validation": "dev", "test": "test"}},
             "validation",
-            r"data\.splits: .*dev.*train",
+            r"data\.splits: no split 'dev'; found train, validation, test",
         ),
         ({"column": "text"}, "train", r"data\.column: no column 'text'.*found translation"),
         ({"column": None}, "train", r"data\.source: no 'en' here; found translation"),
         (
-            {"source": "es"},
+            {"source": "es", "pair": "fr-en"},
             "train",
-            r"data\.source: no 'es' here; found fr, en|data\.source: no 'es' here; found en, fr",
+            r"data\.source: no 'es' here in data.pair=fr-en; found (fr, en|en, fr)",
         ),
-        ({"target": "es"}, "train", r"data\.target: no 'es' here"),
+        ({"target": "es", "pair": "en-fr"}, "train", r"data\.target: no 'es' here in data.pair=en-fr"),
     ],
     ids=str,
 )
@@ -179,20 +196,20 @@ def test_what_the_hub_does_not_have(
 def test_the_revision_is_the_newest_unless_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with hub_server(tmp_path, "bentrevett/multi30k") as server:
         monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", server.endpoint)
-        assert _find_revision(hub("multi30k", "bentrevett/multi30k")) == SHA
+        assert find_revision(hub("multi30k", "bentrevett/multi30k")) == server.sha
 
 
 @pytest.mark.parametrize("endpoint", ["http://127.0.0.1:9", "http://hub.invalid"])
 def test_no_answer_is_no_revision(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
     monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", endpoint)
     with pytest.raises(UnreachableError):
-        _find_revision(hub("multi30k", "bentrevett/multi30k"))
+        find_revision(hub("multi30k", "bentrevett/multi30k"))
 
 
 def test_offline_mode_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(UnreachableError, match="OfflineMode"):
-        _find_revision(hub("multi30k", "bentrevett/multi30k"))
+        find_revision(hub("multi30k", "bentrevett/multi30k"))
 
 
 def test_a_pinned_revision_is_not_taken_from_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,17 +222,14 @@ def test_a_pinned_revision_is_not_taken_from_a_cache(monkeypatch: pytest.MonkeyP
 
 
 class Stream:
-    """What ``datasets.load_dataset`` returns, with a fault of our choosing behind some records."""
+    """What ``datasets`` streams of a file, with a fault of our choosing behind some records."""
 
-    def __init__(self, good: int, fails: bool, published: int | None = None) -> None:
+    def __init__(self, good: int, fails: bool) -> None:
         self.good = good
         self.fails = fails
-        self.taken = 0
-        self.info = SimpleNamespace(splits={"train": SimpleNamespace(num_examples=published)} if published else None)
 
     def __iter__(self) -> Iterator[dict[str, str]]:
         for i in range(self.good):
-            self.taken += 1
             yield {"de": f"eins {i}", "en": f"one {i}"}
         if self.fails:
             raise ConnectionError("peer went away")
@@ -225,8 +239,14 @@ class Stream:
 def streaming(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Make a stream be the data set's: one in a folder, so that no network is asked for a revision."""
 
-    def use(stream: Stream, **changes: Any) -> HubData:
-        monkeypatch.setattr(datasets, "load_dataset", lambda *args, **keys: stream)
+    def use(stream: Stream, published: int | None = None, **changes: Any) -> HubData:
+        splits = {"train": SimpleNamespace(num_examples=published)} if published else None
+        builder = SimpleNamespace(
+            config=SimpleNamespace(data_files={"train": ["train.jsonl"]}),
+            info=SimpleNamespace(splits=splits),
+            as_streaming_dataset=lambda split: stream,
+        )
+        monkeypatch.setattr(datasets, "load_dataset_builder", lambda *args, **keys: builder)
         return hub("multi30k", tmp_path, **changes)
 
     return use
@@ -240,15 +260,8 @@ def test_a_stream_that_breaks_off(streaming: Any, good: int) -> None:
 
 def test_a_stream_that_ends_before_what_was_published(streaming: Any) -> None:
     with pytest.raises(DataError, match="ended after 10 of 20 pairs"):
-        read(streaming(Stream(10, fails=False, published=20)))
-    assert len(read(streaming(Stream(10, fails=False, published=20), max_pairs=10))) == 10
-    assert len(read(streaming(Stream(20, fails=False, published=20), max_pairs=30))) == 20
-
-
-def test_no_record_beyond_the_limit_is_asked_for(streaming: Any) -> None:
-    stream = Stream(10_000, fails=True)
-    assert len(read(streaming(stream, max_pairs=300))) == 300
-    assert stream.taken == 300
+        read(streaming(Stream(10, fails=False), published=20))
+    assert len(read(streaming(Stream(20, fails=False), published=20, max_pairs=30))) == 20
 
 
 def test_nothing_is_waited_for_longer_than_wanted() -> None:
@@ -265,31 +278,42 @@ def test_nothing_is_waited_for_longer_than_wanted() -> None:
 
 
 def test_the_worker_speaks_lines_of_json(wmt: Path) -> None:
-    config = hub("wmt14", wmt, max_pairs=5)
-    requests = [to_tree(config), {"split": "test", "limit": 3}, {"split": "nothing", "limit": None}]
+    config = hub("wmt14", wmt, splits={"train": "nothing", "validation": "validation", "test": "test"})
+    requests = [to_tree(config), {"split": "test"}, {"split": "train"}]
     sent: list[dict[str, Any]] = []
     serve(io.StringIO("".join(json.dumps(request) + "\n" for request in requests)), sent.append)
     assert sent[0] == {"ready": True}
-    assert sent[1] == {"pairs": list(zip(ENGLISH[:3], FRENCH[:3], strict=True))}
-    assert sent[2] == {"end": 3}
+    pairs = [(english, french, 0) for english, french in zip(ENGLISH[:4], FRENCH[:4], strict=True)]
+    assert sent[1] == {"pairs": pairs, "files": ["test.jsonl"]}
+    assert sent[2] == {"end": 4}
     assert "data.splits" in sent[3]["error"]
     assert len(sent) == 4
 
 
 def test_splits_come_out_of_one_process_which_ends_with_the_corpus(multi30k: Path) -> None:
-    corpus = open_hub(hub("multi30k", multi30k, max_pairs=7), ignore)
+    log: list[str] = []
+    corpus = open_hub(hub("multi30k", multi30k), log.append)
     try:
         pairs = {split: list(part.read()) for split, (part,) in corpus.splits.items()}
-        assert {split: len(found) for split, found in pairs.items()} == {"validation": 5, "test": 4, "train": 7}
+        assert {split: len(found) for split, found in pairs.items()} == {"validation": 5, "test": 4, "train": 20}
         assert pairs["train"][0] == TextPair(GERMAN[0], ENGLISH[0])
     finally:
         corpus.close()
     corpus.close()  # twice does no harm
+    assert log[-1] == f"{multi30k}: train: read all 20 pairs: train-00000-of-00001.parquet 20"
+    assert corpus.origin["pairs_from"]["train"] == {"train-00000-of-00001.parquet": 20}
 
 
 def test_prepared_from_end_to_end(wmt: Path, tmp_path: Path) -> None:
-    config = data_config("wmt14", tmp_path / "cache", dataset=str(wmt), max_pairs=10, tokenizer={"vocabulary_size": 50})
+    config = data_config(
+        "wmt14",
+        tmp_path / "cache",
+        dataset=str(wmt),
+        max_pairs=None,
+        tokenizer={"vocabulary_size": 50},
+        filters=KEEP_ALL,
+    )
     data = prepare(config, ignore)
     assert data.test is not None
-    assert (len(data.train), len(data.validation), len(data.test)) == (10, 5, 4)
+    assert (len(data.train), len(data.validation), len(data.test)) == (20, 5, 4)
     assert data.test.references() == FRENCH[:4]
