@@ -140,10 +140,8 @@ def _prefixes(entry: str, source: str, target: str) -> list[str]:
         for language in (source, target)
     ]
     if alone := sorted(sides[0] ^ sides[1]):
-        has, lacks = (source, target) if alone[0] in sides[0] else (target, source)
-        raise DataError(
-            f"{entry}: {alone[0]} is there in {has!r} only: no such file: {_listed(_names(alone[0], lacks))}"
-        )
+        lacks = target if alone[0] in sides[0] else source
+        raise DataError(f"{entry}: one side only of {alone[0]}: no such file: {_listed(_names(alone[0], lacks))}")
     if not sides[0]:
         raise DataError(f"{entry}: no file matches: {_listed(_names(entry, source))}")
     return sorted(sides[0])
@@ -191,13 +189,11 @@ def _missing(entry: str, language: str, source: str, target: str) -> DataError:
             f"{path}/train.{target}), a file, or a pattern ({path}/*.tsv)"
         )
     if path.exists():
-        plain = path.with_suffix("") if path.suffix in COMPRESSIONS else path
+        plain = _plain(path)
         if plain.suffix in (f".{source}", f".{target}"):
             return DataError(f"{path}: is one side's file; give the prefix of both: {plain.with_suffix('')}")
-        csv = ": convert it, one tab between source and target" if plain.suffix.lower() == ".csv" else ""
-        return DataError(
-            f"{path}: files are not read by the ending {plain.suffix or 'none'!r}{csv} ({_KINDS} is expected)"
-        )
+        advice = ": convert it, one tab between source and target" if plain.suffix.lower() == ".csv" else ""
+        return DataError(f"{path}: no file of this ending is read{advice} ({_KINDS} is expected)")
     beside = sorted(other.name for other in path.parent.glob("*") if other.name.startswith(f"{path.name}."))
     there = f"; there is {_listed(beside[:8])}" if beside else ""
     return DataError(f"no such file: {_listed(_names(entry, language))}{there} ({_KINDS} is expected)")
