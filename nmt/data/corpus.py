@@ -10,16 +10,15 @@ What a reader yields is the text *as read*: references are scored against it. :f
 it and a model.
 """
 
-import gzip
-import io
-import lzma
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
+from typing import Any, BinaryIO, NamedTuple, TypeVar
+
+from nmt.data.compressed import DamagedError, open_bytes
 
 Item = TypeVar("Item")
 
@@ -28,9 +27,18 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _LINE_BREAK = re.compile("[\r\n]")
 _LINE_BREAKS = re.compile("[\r\n]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-COMPRESSIONS = (".gz", ".xz", ".zst")
-"""Endings of compressed files this project reads."""
+_OTHER_FORMS = {  # first bytes of what is no plain text: what it is, what to do
+    b"\xff\xfe": ("UTF-16", "convert it: iconv -f UTF-16 -t UTF-8"),
+    b"\xfe\xff": ("UTF-16", "convert it: iconv -f UTF-16 -t UTF-8"),
+    b"\x1f\x8b": ("gzip", "give it the ending .gz"),
+    b"\xfd7zXZ": ("xz", "give it the ending .xz"),
+    b"\x28\xb5\x2f\xfd": ("Zstandard", "give it the ending .zst"),
+    b"BZh91AY": ("bzip2", "uncompress it first: bunzip2"),
+    b"PK\x03\x04": ("a ZIP archive or an Office document", "unpack it, or save it as plain text in UTF-8"),
+    b"\xd0\xcf\x11\xe0": ("an Office document", "save it as plain text in UTF-8"),
+    b"%PDF": ("a PDF", "save it as plain text in UTF-8"),
+    b"PAR1": ("Parquet", "read its folder with data=multi30k data.dataset=FOLDER"),
+}
 
 
 class DataError(ValueError):
@@ -80,13 +88,26 @@ def read_lines(path: str | Path) -> Iterator[str]:
     """
     path = Path(path)
     number = 0
+    with reading(path, lambda: number) as stream:
+        for line in decode_lines(stream, str(path)):
+            number += 1
+            yield line
+
+
+@contextmanager
+def reading(path: Path, lines: Callable[[], int]) -> Iterator[BinaryIO]:
+    """The bytes of a file, uncompressed; ``lines`` tells how many of its lines were read, for messages.
+
+    Raises:
+        DataError: the file is missing, a folder, or its compressed form is damaged.
+    """
     try:
         with open_bytes(path) as stream:
-            for line in decode_lines(stream, str(path)):
-                number += 1
-                yield line
-    except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
-        raise DataError(f"{path}: damaged or cut short after line {number} ({error}); fetch the file again") from None
+            yield stream
+    except DamagedError as error:
+        raise DataError(
+            f"{path}: damaged or cut short after line {lines()}: no whole {path.suffix} file ({error}); fetch it again"
+        ) from None
     except (FileNotFoundError, NotADirectoryError):
         raise DataError(f"{path}: no such file") from None
     except IsADirectoryError:
@@ -100,26 +121,30 @@ def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
         DataError: a byte that is no UTF-8, with line and offset.
     """
     start = 0  # byte of the stream at which the line starts
+    first = b""
     for number, raw in enumerate(stream, 1):
-        if number == 1 and raw == _BOM:  # a byte order mark alone is an empty file
-            return
+        if number == 1:
+            if raw == _BOM:  # a byte order mark alone is an empty file
+                return
+            first = raw[:8]
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise _bad_byte(name, number, start, error) from None
+            raise _bad_byte(name, number, start, error, first) from None
         start += len(raw)
         text = text.removesuffix("\n").removesuffix("\r")
         yield text.removeprefix("\ufeff") if number == 1 else text
 
 
-def _bad_byte(name: str, number: int, start: int, error: UnicodeDecodeError) -> DataError:
-    byte = error.object[error.start]
-    utf16 = number == 1 and error.start == 0 and byte in (0xFE, 0xFF)
-    found = "looks like UTF-16" if utf16 else f"byte {error.start + 1} of the line (0x{byte:02x})"
-    return DataError(
-        f"{name}: line {number}: not UTF-8: {found}, offset {start + error.start} in the file; "
-        f"convert it, for example: iconv -f {'UTF-16' if utf16 else 'LATIN1'} -t UTF-8"
+def _bad_byte(name: str, number: int, start: int, error: UnicodeDecodeError, first: bytes) -> DataError:
+    where = (
+        f"byte {error.start + 1} of the line (0x{error.object[error.start]:02x}), offset {start + error.start} in the "
+        "file"
     )
+    for magic, (form, advice) in _OTHER_FORMS.items():
+        if first.startswith(magic):
+            return DataError(f"{name}: line {number}: not UTF-8: {where}; it looks like {form}: {advice}")
+    return DataError(f"{name}: line {number}: not UTF-8: {where}; convert it, for example: iconv -f LATIN1 -t UTF-8")
 
 
 def in_step(left: Iterable[str], right: Iterable[str], left_name: str, right_name: str) -> Iterator[tuple[str, str]]:
@@ -157,56 +182,6 @@ def buffered(items: Iterable[Item], size: int | None) -> Iterator[list[Item]]:
         yield read
 
 
-def open_bytes(path: Path) -> BinaryIO:
-    """Open a file for reading bytes, uncompressing by its ending."""
-    if path.suffix == ".gz":
-        return cast(BinaryIO, gzip.open(path, "rb"))
-    if path.suffix == ".xz":
-        return cast(BinaryIO, lzma.open(path, "rb"))
-    if path.suffix == ".zst":
-        return cast(BinaryIO, io.BufferedReader(_ZstdStream(path), 1 << 17))
-    return path.open("rb")
-
-
-class _ZstdStream(io.RawIOBase):
-    """A .zst file of one or more frames. zstandard's own reader takes a truncated frame for a whole one."""
-
-    def __init__(self, path: Path) -> None:
-        import zstandard
-
-        self._file = path.open("rb")
-        self._decompressor = zstandard.ZstdDecompressor()
-        self._error = zstandard.ZstdError
-        self._frame: Any = None
-        self._compressed = self._output = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._output:
-            self._compressed = self._compressed or self._file.read(1 << 16)
-            if not self._compressed:
-                if self._frame is not None:
-                    raise EOFError("compressed file ended before the end-of-stream marker was reached")
-                return 0
-            self._frame = self._frame or self._decompressor.decompressobj()
-            try:
-                self._output = self._frame.decompress(self._compressed)
-            except self._error as error:
-                raise EOFError(str(error)) from None
-            self._compressed = b""
-            if self._frame.eof:
-                self._compressed, self._frame = self._frame.unused_data, None
-        size = min(len(buffer), len(self._output))
-        buffer[:size], self._output = self._output[:size], self._output[size:]
-        return size
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
-
 # --- text -------------------------------------------------------------------------------------------------------------
 
 
@@ -231,9 +206,9 @@ def record_text(value: Any, where: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise DataError(f"{where}: expected text, found {value!r}")
+        raise DataError(f"{where}: expected text, found {value!r:.80}")
     if _SURROGATE.search(value):
-        raise DataError(f"{where}: holds half a character (a lone surrogate), which no UTF-8 text can: {value!r}")
+        raise DataError(f"{where}: holds half a character (a lone surrogate), which no UTF-8 text can: {value!r:.80}")
     return _LINE_BREAKS.sub(" ", value.strip("\r\n")) if _LINE_BREAK.search(value) else value
 
 

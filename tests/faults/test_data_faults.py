@@ -348,18 +348,3 @@ def test_another_tokenizer_in_the_folder_is_noticed(config: DataConfig, tmp_path
     said: list[str] = []
     assert prepare(config, said.append).tokenizers.digest == first.tokenizers.digest
     assert any("preparing again" in line for line in said)
-
-
-@pytest.mark.parametrize("split", ["train", "validation", "test"])
-def test_a_bad_byte_anywhere_stops_everything_before_training(tmp_path: Path, split: str) -> None:
-    small_corpus(tmp_path / "text")
-    for language in ("en", "de"):
-        lines = (tmp_path / "text" / f"validation.{language}").read_bytes()
-        (tmp_path / "text" / f"test.{language}").write_bytes(lines)
-    with (tmp_path / "text" / f"{split}.de").open("r+b") as stream:
-        stream.seek(3)
-        stream.write(b"\xe4")
-    config = files_config(tmp_path / "text", tmp_path / "cache", test=str(tmp_path / "text" / "test"))
-    with pytest.raises(DataError, match=rf"{split}\.de: line 1: not UTF-8: byte 4 of the line \(0xe4\)"):
-        prepare(config, quiet)
-    assert names(tmp_path / "cache") == []

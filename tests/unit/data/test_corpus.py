@@ -81,7 +81,33 @@ def test_compressed_files_hold_the_same_lines(tmp_path_factory: pytest.TempPathF
 @pytest.mark.parametrize("ending", [".gz", ".xz", ".zst"])
 def test_files_glued_together_are_read_to_the_end(tmp_path: Path, ending: str) -> None:
     pack = COMPRESS[ending]
-    assert lines_of(tmp_path / f"text{ending}", pack(b"a\nb") + pack(b"c\nd\n")) == ["a", "bc", "d"]
+    padding = b"" if ending == ".zst" else b"\0" * 8
+    between = [b"", padding, pack(b"")]
+    for gap in between:
+        data = pack(b"a\nb") + gap + pack(b"c\nd\n") + padding
+        assert lines_of(tmp_path / f"text{ending}", data) == ["a", "bc", "d"]
+
+
+def test_frames_that_are_to_be_skipped(tmp_path: Path) -> None:
+    skipped = (0x184D2A50).to_bytes(4, "little") + (5).to_bytes(4, "little") + b"notes"
+    data = skipped + zstandard.compress(b"a\nb") + skipped + zstandard.compress(b"c\n") + skipped
+    assert lines_of(tmp_path / "text.zst", data) == ["a", "bc"]
+
+
+@pytest.mark.parametrize("ending", [".gz", ".xz", ".zst"])
+def test_a_damaged_second_stream_is_not_passed_over(tmp_path: Path, ending: str) -> None:
+    pack = COMPRESS[ending]
+    second = pack(b"c\nd\n")
+    for broken in (b"\x01" + second[1:], second[:3], second[:-1], b"rubbish"):
+        with pytest.raises(DataError, match="damaged or cut short after line"):
+            lines_of(tmp_path / f"text{ending}", pack(b"a\nb\n") + broken)
+
+
+@pytest.mark.parametrize("ending", [".gz", ".xz", ".zst"])
+def test_text_that_shrinks_a_thousandfold_streams(tmp_path: Path, ending: str) -> None:
+    line = "the same line " * 100
+    data = COMPRESS[ending](f"{line}\n".encode() * 5000)  # 7 MB
+    assert sum(text == line for text in lines_of(tmp_path / f"text{ending}", data)) == 5000
 
 
 # --- bytes ------------------------------------------------------------------------------------------------------------
@@ -105,9 +131,25 @@ def test_a_bad_byte_is_named_by_file_line_and_offset(tmp_path: Path, ending: str
     assert f"offset {len(before) + 3} " in message
 
 
-def test_utf16_is_recognised(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="UTF-16"):
-        lines_of(tmp_path / "text", "hello\n".encode("utf-16"))
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        ("hello\n".encode("utf-16"), "UTF-16"),
+        ("hello\n".encode("utf-16-be"), None),  # nothing says so: ASCII between NULs, which are removed
+        (gzip.compress(b"hello"), r"gzip: .*\.gz"),
+        (lzma.compress(b"hello"), r"xz: .*\.xz"),
+        (zstandard.compress(b"hello"), r"Zstandard: .*\.zst"),
+        (bz2.compress(b"hello"), "bunzip2"),
+        (b"PK\x03\x04\n\xff", "ZIP archive or an Office document"),
+        (b"BZh\n\xff", "iconv"),
+    ],
+)
+def test_what_is_no_text_is_recognised(tmp_path: Path, data: bytes, found: str | None) -> None:
+    if found is None:
+        assert len(lines_of(tmp_path / "text", data)) == 1
+        return
+    with pytest.raises(DataError, match=f"text: line [12]: not UTF-8: byte .*{found}"):
+        lines_of(tmp_path / "text", data)
 
 
 @pytest.mark.parametrize("ending", [".gz", ".xz", ".zst"])
@@ -120,7 +162,7 @@ def test_a_truncated_file_is_an_error(tmp_path: Path, ending: str, keep: float) 
 
 @pytest.mark.parametrize("ending", [".gz", ".xz", ".zst"])
 def test_what_only_claims_to_be_compressed_is_an_error(tmp_path: Path, ending: str) -> None:
-    for data in (b"plain text\n", bz2.compress(b"other\n")):
+    for data in (b"", b"\0" * 8, b"plain text\n", bz2.compress(b"other\n")):
         with pytest.raises(DataError, match="damaged or cut short"):
             lines_of(tmp_path / f"text{ending}", data)
 

@@ -72,19 +72,6 @@ def test_the_split_may_have_a_test_set_and_be_packed(folder: Path) -> None:
     assert (data.test.sources(), data.test.references()) == (["a dog ."], ["ein Hund ."])
 
 
-def test_references_are_untouched_and_model_input_is_clean(folder: Path) -> None:
-    odd = ["½\u00a0dog\tﬁx\x00.", " a\rdog\x85runs \u2028. ", "the red\ufeff house .", "\ufeff", ""]
-    changed_text(folder, "validation.en", odd)
-    changed_text(folder, "validation.de", odd[::-1])
-    data = prepared(config_of(folder))
-    assert data.validation.sources() == odd
-    assert data.validation.references() == ["", *odd[::-1][1:]]
-    for i, line in enumerate(odd):
-        assert data.validation.pair(i)[0].tolist() == [*data.tokenizers.source.encode(line), EOS]
-    assert data.validation.pair(1)[0].tolist() == [*data.tokenizers.source.encode("a dog runs ."), EOS]
-    assert data.validation.pair(4)[0].tolist() == [EOS]
-
-
 def test_windows_line_ends_on_one_side_change_nothing(folder: Path) -> None:
     plain = prepared(config_of(folder))
     text = (folder / "text" / "train.en").read_bytes()
