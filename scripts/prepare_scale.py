@@ -40,6 +40,9 @@ HELD_OUT = 1000
 FAR = 40_000_000
 """Pairs that the growth is extrapolated to."""
 
+SATURATED = 500_000
+"""Pairs from which on the sample that subwords are trained on grows no more: growth is that of larger corpora."""
+
 _LETTERS = "bdfgklmnprst", "aeiou"
 _INTERVAL = 0.2  # seconds
 _LOADING = 60.0  # seconds of batches at most
@@ -328,8 +331,11 @@ def report(figures: list[dict[str, Any]]) -> str:
         "them; of single processes, and of the loader, the resident set.",
         markdown_table(header, rows, left=[]),
     ]
-    if len(figures) > 1:
-        parts.append(growth(figures))
+    large = [each for each in figures if each["pairs"] >= SATURATED]
+    if len(large) > 1:
+        parts.append(growth(large))
+    elif len(figures) > 1:
+        parts += [f"Growth with the sample that subwords are trained on (up to {SATURATED:,} pairs):", growth(figures)]
     return "\n\n".join(parts)
 
 

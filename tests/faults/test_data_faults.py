@@ -45,7 +45,7 @@ KILLED_WHILE = {
 """What stops at each stage, while processes that were started for it are still there."""
 
 PREPARE = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from nmt.data import dataset, parallel, preparation, training_rows, training_text
 from tests.data_configs import files_config
@@ -54,6 +54,7 @@ def stop(*args):
     print("here", flush=True)
     time.sleep(100)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what a shell starts in the background
 parallel.ALONE, parallel._cores, training_text.CHUNK = 1, lambda: 2, 2
 {fault}
 config = files_config(Path({folder!r}) / "text", Path({folder!r}) / "cache", filters={{"quarantine": True}})
