@@ -14,7 +14,6 @@ import pytest
 
 from nmt.config import DataConfig
 from nmt.data import held_out, preparation, staging
-from nmt.data.corpus import DataError
 from nmt.data.dataset import prepare
 from nmt.data.store import FlatRows, RowWriter
 from tests.data_configs import files_config, small_corpus
