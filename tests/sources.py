@@ -213,7 +213,7 @@ def hub_in_process() -> Iterator[None]:
     """Public data sets are read without a process of their own, which takes seconds to start."""
 
     def read(source: Source, split: str) -> Iterator[TextPair]:
-        return (TextPair(*pair) for pair in source.pairs(split, None))
+        return (TextPair(left, right) for left, right, _ in source.pairs(split))
 
     def open_hub(config: HubData, log: Callable[[str], None]) -> Corpus:
         source = Source(config, lambda message: None)
