@@ -13,6 +13,7 @@ sentences per second of their common updates, the sum of their products' rates (
 """
 
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -128,6 +129,8 @@ class TrainingBench:
             compiled=training.compile,
         )
         self.loader = Loader(dataset, training.batch_tokens, training.batch_sentences, config.seed, shuffle=True)
+        for warning in self.loader.warnings if processes.is_main else ():
+            warnings.warn(warning, stacklevel=2)
         if self.loader.batches_in_epoch(0) == 0:
             raise ConfigError(f"training.batch_tokens: no pair fits into {training.batch_tokens} tokens a side")
         self.probe = self._probe()

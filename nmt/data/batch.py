@@ -1,6 +1,7 @@
 """A batch of sentence pairs as the models and the loss see it."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,32 @@ class Batch(NamedTuple):
     def to(self, device: torch.device) -> "Batch":
         """The same batch on another device; nothing waits for the copy."""
         return Batch(*(move(tensor, device) for tensor in self))
+
+    def select(self, rows: slice) -> "Batch":
+        """Some of the rows, as long as the longest of them."""
+        source_lengths, target_lengths = self.source_lengths[rows], self.target_lengths[rows]
+        source_length, target_length = (
+            int(lengths.max()) if len(lengths) else 0 for lengths in (source_lengths, target_lengths)
+        )
+        return Batch(
+            self.source[rows, :source_length],
+            source_lengths,
+            self.target_in[rows, :target_length],
+            self.target_out[rows, :target_length],
+            target_lengths,
+            self.indices[rows],
+        )
+
+    def split(self, tokens: int) -> list["Batch"]:
+        """The fewest batches, of numbers of rows that differ by one at most, each with no more than ``tokens`` places a
+        side, or a single row; none of no rows."""
+        rows = len(self.indices)
+        for number in range(1, rows + 1):
+            bounds = [rows * i // number for i in range(number + 1)]
+            parts = [self.select(slice(begin, end)) for begin, end in pairwise(bounds)]
+            if number == rows or all(max(part.source.numel(), part.target_out.numel()) <= tokens for part in parts):
+                return parts
+        return []
 
 
 class Group(NamedTuple):

@@ -1,4 +1,4 @@
-"""How a prepared split lies on disk: flat ids, memory-mapped, and the text beside them.
+"""How a prepared split lies on disk: flat ids, read by rows, and the text beside them.
 
 For a split S and each side X (``source``, ``target``):
 
@@ -11,7 +11,6 @@ For a split S and each side X (``source``, ``target``):
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
@@ -19,7 +18,8 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 import numpy as np
 
 from nmt.data.corpus import DataError
-from nmt.tokens import EOS, PAD
+from nmt.data.rows import Rows, TextRows
+from nmt.tokens import EOS
 
 Side = Literal["source", "target"]
 SIDES: tuple[Side, Side] = ("source", "target")
@@ -73,39 +73,6 @@ class RowWriter:
         self._offsets.close()
 
 
-class Rows:
-    """One side of a split: rows of ids in a memory-mapped file."""
-
-    def __init__(self, folder: Path, split: str, side: Side, vocabulary_size: int) -> None:
-        self._offsets = _map(folder / f"{split}.{side}.offsets", _OFFSET)
-        self._ids = _map(folder / f"{split}.{side}.ids", id_type(vocabulary_size))
-
-    def __len__(self) -> int:
-        return len(self._offsets) - 1
-
-    @cached_property
-    def lengths(self) -> np.ndarray:
-        """[rows] int32, EOS included. Only computed when asked for: it reads all offsets."""
-        return np.diff(self._offsets).astype(np.int32)
-
-    def __getitem__(self, index: int) -> np.ndarray:
-        return np.asarray(self._ids[self._offsets[index] : self._offsets[index + 1]])
-
-    def padded(self, indices: np.ndarray) -> np.ndarray:
-        """Rows as one right-padded table, [len(indices), longest] int64."""
-        lengths = self.lengths[indices]
-        columns = np.arange(lengths.max(initial=0))
-        real = columns < lengths[:, None]  # [rows, longest]
-        positions = np.where(real, self._offsets[indices][:, None] + columns, 0)
-        return np.where(real, self._ids[positions], PAD).astype(np.int64)
-
-
-def _map(path: Path, dtype: np.dtype[np.generic]) -> np.ndarray:
-    if path.stat().st_size == 0:  # mmap refuses an empty file
-        return np.empty(0, dtype)
-    return np.memmap(path, dtype, "r")
-
-
 class LineWriter:
     """Appends lines of text to ``<folder>/<split>.<side>.txt`` and where they begin to ``.lines``."""
 
@@ -128,29 +95,6 @@ class LineWriter:
         self._lines.close()
 
 
-class TextRows:
-    """The text of one side of training, memory-mapped: row i is the sentence that ``Rows`` has the ids of.
-
-    Raises:
-        DataError: the folder keeps no text of training.
-    """
-
-    def __init__(self, folder: Path, split: str, side: Side) -> None:
-        path = folder / f"{split}.{side}.lines"
-        if not path.exists():
-            raise DataError(f"{path}: the text of this split is not kept (data.tokenizer.subword_regularization=null)")
-        self._lines = _map(path, _OFFSET)
-        self._text = _map(folder / f"{split}.{side}.txt", np.dtype(np.uint8))
-
-    def __len__(self) -> int:
-        return len(self._lines) - 1
-
-    def __getitem__(self, row: int) -> str:
-        if not 0 <= row < len(self):
-            raise IndexError(row)
-        return self._text[self._lines[row] : self._lines[row + 1] - 1].tobytes().decode("utf-8")
-
-
 class RowRange(NamedTuple):
     """The rows of training that come from one part of its text."""
 
@@ -167,20 +111,20 @@ class PairDataset:
         self.name = name
         """``train``, ``validation`` or ``test``."""
         self.folder = folder
-        self.source = Rows(folder, name, "source", vocabulary_sizes[0])
-        self.target = Rows(folder, name, "target", vocabulary_sizes[1])
+        self.source = Rows(folder, f"{name}.source", id_type(vocabulary_sizes[0]))
+        self.target = Rows(folder, f"{name}.target", id_type(vocabulary_sizes[1]))
 
     def __len__(self) -> int:
         return len(self.source)
 
     @property
     def source_lengths(self) -> np.ndarray:
-        """[pairs] int32, subwords of each source, EOS included."""
+        """[pairs] uint16 (int32 where one is longer), subwords of each source, EOS included."""
         return self.source.lengths
 
     @property
     def target_lengths(self) -> np.ndarray:
-        """[pairs] int32, subwords of each target, EOS included."""
+        """[pairs] uint16 (int32 where one is longer), subwords of each target, EOS included."""
         return self.target.lengths
 
     def pair(self, index: int) -> tuple[np.ndarray, np.ndarray]:
@@ -193,7 +137,7 @@ class PairDataset:
 
     def text(self, side: Side) -> TextRows:
         """Text of training, where it is kept (``data.tokenizer.subword_regularization``)."""
-        return TextRows(self.folder, self.name, side)
+        return TextRows(self.folder, f"{self.name}.{side}")
 
     def references(self) -> list[str]:
         """Target lines as read, in the order of the file (validation and test only)."""

@@ -8,6 +8,7 @@ spells a newline.
 
 import hashlib
 import io
+import math
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -57,6 +58,22 @@ class Tokenizer:
         """:meth:`encode` for many lines, on all cores or with so many threads."""
         ids: list[list[int]] = self._model.encode([clean_line(text)[0] for text in texts], num_threads=threads)
         return ids
+
+    def normalize(self, text: str) -> str:
+        """A line as its pieces spell it: cleaned, normalised, :data:`WORD_BEGIN` before each word; empty if blank."""
+        return str(self._model.normalize(clean_line(text)[0]))
+
+    def normal_pieces(self) -> dict[str, tuple[int, float]]:
+        """Id and score of every piece that stands for text: no reserved ones, no bytes."""
+        model = self._model
+        ids = (i for i in range(self.vocabulary_size) if i not in _RESERVED.values() and not model.is_byte(i))
+        used = (i for i in ids if not model.is_control(i) and not model.is_unused(i))
+        return {str(model.id_to_piece(i)): (i, float(model.get_score(i))) for i in used}
+
+    def character_ids(self, character: str) -> list[int]:
+        """Ids of a character that has no piece: its bytes, or UNK where the model has none."""
+        ids = [int(self._model.piece_to_id(f"<0x{byte:02X}>")) for byte in character.encode("utf-8")]
+        return [UNK] if UNK in ids else ids
 
     def decode(self, ids: Iterable[int]) -> str:
         """Text of ids; reserved ids but UNK are silent. Never holds a line break or another control character."""
@@ -250,6 +267,13 @@ def check_tokenizer_config(config: TokenizerConfig) -> None:
         ("sample_sentences", config.sample_sentences, config.sample_sentences >= 2, "2 or more"),
         ("num_threads", config.num_threads, 1 <= config.num_threads <= 1024, "1 to 1024"),
     ]
+    rate = config.subword_regularization
+    if rate is not None and config.kind == "bpe":
+        ranges.append(("subword_regularization", rate, 0 < rate < 1, "null or a rate of BPE-dropout between 0 and 1"))
+    elif rate is not None:
+        ranges.append(
+            ("subword_regularization", rate, 0 < rate < math.inf, "null or the unigram model's alpha, above 0")
+        )
     for name, value, valid, expected in ranges:
         if not valid:
             raise ConfigError(f"data.tokenizer.{name}: expected {expected}, found {value}")

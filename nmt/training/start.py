@@ -105,8 +105,10 @@ def fine_tuning(config: TrainConfig) -> Start:
 
 
 def with_tokenizer_of(stored: TrainConfig, config: TrainConfig) -> TrainConfig:
-    """``config`` with the tokenizer keys of ``stored``."""
-    return replace(config, data=replace(config.data, tokenizer=stored.data.tokenizer))
+    """``config`` with the tokenizer keys of ``stored``; whether its subwords are sampled is the run's own choice."""
+    rate = config.data.tokenizer.subword_regularization
+    tokenizer = replace(stored.data.tokenizer, subword_regularization=rate)
+    return replace(config, data=replace(config.data, tokenizer=tokenizer))
 
 
 def write_start(folder: Path, config: TrainConfig, prepared: PreparedData) -> None:

@@ -17,13 +17,13 @@ from nmt.averaging import average
 from nmt.config import ConfigError, TrainConfig
 from nmt.data.batch import Group
 from nmt.data.dataset import PreparedData
-from nmt.data.loader import Loader
 from nmt.device import give_back_freed_memory, keep_freed_memory, resolve_precision
 from nmt.models import build, parameter_count
 from nmt.models.base import TranslationModel
 from nmt.training.checks import check_beginning, check_config
 from nmt.training.distributed import Processes, connect, stream_seed
 from nmt.training.keeper import Keeper
+from nmt.training.loading import training_loader, validation_loader
 from nmt.training.logging import RunLog, SilentLog
 from nmt.training.optim import build_optimizer, learning_rate
 from nmt.training.resume import apply_resets, lock, reset_lines
@@ -115,9 +115,7 @@ class Trainer:
             use_tf32=training.tf32,
             compiled=training.compile,
         )
-        self.loader = Loader(
-            prepared.train, training.batch_tokens, training.batch_sentences, seed=config.seed, shuffle=True
-        )
+        self.loader = training_loader(config, prepared)
         self._batch_counts: dict[int, int] = {}
         self.keeper = Keeper(config, prepared, self.model, optimizer, log, processes)
         if initial is not None:
@@ -354,9 +352,8 @@ class Trainer:
         lines = introduction(self.config, self.prepared, self.model, self.device, self.precision, self.processes.size)
         for line in lines:
             self.log.say(line)
-        if self.loader.dropped:
-            budget = self.config.training.batch_tokens
-            self.log.say(f"{self.loader.dropped:,} training pairs left out: longer than training.batch_tokens={budget}")
+        for warning in self.loader.warnings + validation_loader(self.config, self.prepared).warnings:
+            self.log.say(f"warning: {warning}")
 
     def _log_interval(self, rate: float) -> None:
         state, interval = self.state, self.state.interval

@@ -22,6 +22,7 @@ from nmt.forced import force
 from nmt.models.base import TranslationModel
 from nmt.tokens import EOS
 from nmt.training.distributed import Processes
+from nmt.training.loading import validation_loader
 from nmt.translation import Translation
 from nmt.translator import Translator
 
@@ -112,7 +113,7 @@ def validate(
     model.eval()
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices):  # whatever a search may draw, training goes on as if it had not
-        loader = Loader(split, config.training.batch_tokens, None, seed=config.seed, shuffle=False)
+        loader = validation_loader(config, prepared)
         batches = _Every(loader, processes.rank, processes.size)
         likelihood = Likelihood(0.0, 0)
         if processes.rank < loader.batches_in_epoch(0):

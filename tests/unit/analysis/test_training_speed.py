@@ -39,8 +39,8 @@ def test_a_whole_epoch_is_counted(model: str, tmp_path: Path, monkeypatch: pytes
     assert tally.sentences == 60
     assert tally.source_tokens == dataset.source_lengths.sum()
     assert tally.target_tokens == dataset.target_lengths.sum()
-    assert tally.source_slots == sum(len(rows) * dataset.source_lengths[rows].max() for rows in batches)
-    assert tally.target_slots == sum(len(rows) * dataset.target_lengths[rows].max() for rows in batches)
+    assert tally.source_slots == sum(len(rows) * int(dataset.source_lengths[rows].max()) for rows in batches)
+    assert tally.target_slots == sum(len(rows) * int(dataset.target_lengths[rows].max()) for rows in batches)
     needed = operations(measured.config.model, VOCABULARY, dataset.source_lengths, dataset.target_lengths)
     assert tally.operations == needed.training
 
