@@ -1,7 +1,7 @@
 """An epoch: which rows occur in it, how often, and in which batches.
 
-Memory, a pair: 4 bytes of lengths that a data set keeps, 4 of the order (for each time that it occurs), and 8 more while
-it is sorted. With the order of the epoch before, which may still be in use then, the most is 20 bytes: 0.8 GB for 40
+Memory, a pair: 4 bytes of lengths that a data set keeps, 4 of the order (for each time that it occurs), 8 more while it
+is sorted. With the order of the epoch before, which may still be in use then, the most is 20 bytes: 0.8 GB for 40
 million pairs, of which 0.5 GB are for a moment.
 """
 
