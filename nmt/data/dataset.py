@@ -159,7 +159,8 @@ def _seal(folder: Path, report: dict[str, Any]) -> None:
     report["versions"] = {"nmt": nmt.__version__, "sentencepiece": sentencepiece.__version__}
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     report["sizes"] = {str(path.relative_to(folder)): path.stat().st_size for path in files}
-    (folder / REPORT).write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = json.dumps(report, indent=2, ensure_ascii=False) + "\n"
+    (folder / REPORT).write_text(text, encoding="utf-8", errors="backslashreplace")  # a file's name may be any bytes
 
 
 # --- what goes in -----------------------------------------------------------------------------------------------------

@@ -222,6 +222,13 @@ for tree in json.loads({json.dumps(trees)!r}):
     assert found == [[[*pair, None] for pair in COMMON]] * len(local)
 
 
+def test_the_name_of_a_file_may_be_any_bytes(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    KINDS["tsv"].write(folder, **dict.fromkeys(SPLITS, TRAIN))
+    data = prepared(KINDS["tsv"].config(folder, tmp_path / "cache"))
+    assert data.report["origin"]["files"]["train"] == [str(folder / "train.tsv")]
+
+
 # --- subwords ---------------------------------------------------------------------------------------------------------
 
 
