@@ -67,16 +67,13 @@ class CheckError(Exception):
 
 def configuration(model: str, runs: Path, arguments: argparse.Namespace) -> TrainConfig:
     """Demo data, the benchmark's sizes: composed here, so that Hydra need not be installed."""
-    experiment, recipe, root = _read(f"experiment/benchmark_{model}"), _read(f"optim/{model}"), _read("train")
-    parts = {
-        group: name for entry in recipe.pop("defaults") if isinstance(entry, dict) for group, name in entry.items()
-    }
+    experiment, root = _read(f"experiment/benchmark_{model}"), _read("train")
     tree = {key: value for key, value in root.items() if key not in ("defaults", "hydra")} | {
         "tag": experiment["tag"],
         "runs": str(runs),
-        "data": _read("data/demo"),
+        "data": _composed("data", "demo"),
         "model": _read(f"model/{model}") | experiment["model"],
-        "optim": recipe | {group: _read(f"optim/{group}/{name}") for group, name in parts.items()},
+        "optim": _composed("optim", model),
         "search": _read("search/beam") | {"beam_size": 1},
         "training": root["training"] | experiment["training"],
     }
@@ -92,6 +89,13 @@ def configuration(model: str, runs: Path, arguments: argparse.Namespace) -> Trai
         tree["optim"]["schedule"]["warmup_steps"] = 5
         tree["optim"]["optimizer"]["learning_rate"] = 0.01
     return parse(TrainConfig, tree)
+
+
+def _composed(group: str, name: str) -> dict[str, Any]:
+    """A file of a group with the parts that its defaults name, under its own keys where it has some."""
+    tree = _read(f"{group}/{name}")
+    parts = {key: part for entry in tree.pop("defaults") if isinstance(entry, dict) for key, part in entry.items()}
+    return tree | {key: _read(f"{group}/{key}/{part}") | tree.get(key, {}) for key, part in parts.items()}
 
 
 def _read(name: str) -> dict[str, Any]:

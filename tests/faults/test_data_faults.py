@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -128,7 +129,8 @@ def test_a_signal_ends_all_processes_and_takes_the_files_away(
     others = processes_of(process.pid)
     assert len(others) == 2
     for each in (process.pid, *others):  # as a terminal does it
-        os.kill(each, number)
+        with suppress(ProcessLookupError):  # ended by the first one by now
+            os.kill(each, number)
     said = process.communicate(timeout=300)[1]
     assert process.returncode == 128 + number
     assert said.startswith("error: ")

@@ -36,17 +36,18 @@ def newest(config: TrainConfig) -> int:
     return checkpoint.step_of(folders[-1]) if folders else 0
 
 
-def test_sigkill_at_20_random_moments(shared: Path) -> None:
+@pytest.mark.parametrize("kills", [5, pytest.param(20, marks=pytest.mark.slow)])
+def test_sigkill_at_random_moments(shared: Path, kills: int) -> None:
     """It saves after every second update, and is killed at a random, seeded moment after a random, seeded save."""
     straight = tiny_config(
-        shared, "transformer", "tag=never_killed", "training.validate_every=2", "training.log_every=1",
+        shared, "transformer", f"tag=never_killed_{kills}", "training.validate_every=2", "training.log_every=1",
         "training.keep_last=2", "training.validation_sentences=2", "search.max_length_a=0.5",
     )  # fmt: skip
-    killed = dataclasses.replace(straight, tag="killed")
+    killed = dataclasses.replace(straight, tag=f"killed_{kills}")
     prepare(killed.data, lambda line: None)
     moments = random.Random(2014)
     reached = [0]
-    for _ in range(20):
+    for _ in range(kills):
         life = Life(limited(killed, max_steps=100_000))
         saves = moments.choice([0, 1, 1, 2])
         life.wait_until(lambda wanted=reached[-1] + 2 * saves: newest(killed) >= wanted)  # type: ignore[misc]

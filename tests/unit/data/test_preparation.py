@@ -66,7 +66,7 @@ def test_what_is_dropped_is_written_down_in_order_with_the_reason(folder: Path) 
     assert rows
     for (line, reason), row in zip(REASONS, rows, strict=True):
         second = line > 9
-        assert row[:3] == [reason, str(folder / "text" / ("more.en" if second else "train.en")), str(line - 9 * second)]
+        assert row[:3] == [reason, str(folder / "text" / ("more" if second else "train")), str(line - 9 * second)]
         assert [plain(field) for field in row[3:]] == [SOURCES[line - 1], TARGETS[line - 1]]
 
 
@@ -124,10 +124,10 @@ def test_rows_by_part_have_the_weights_that_are_asked_for_now(folder: Path) -> N
     kept = sum(line > 9 for line in set(range(1, 18)) - {line for line, _ in REASONS})
     end = len(first.train)
     assert first.parts == [
-        RowRange(f"{names[0]}.en", 1.0, 0, end - kept),
-        RowRange(f"{names[1]}.en", 2.5, end - kept, end),
+        RowRange(names[0], 1.0, 0, end - kept),
+        RowRange(names[1], 2.5, end - kept, end),
     ]
-    assert first.report["parts"][1] == {"name": f"{names[1]}.en", "weight": 2.5, "rows": [end - kept, end]}
+    assert first.report["parts"][1] == {"name": names[1], "weight": 2.5, "rows": [end - kept, end]}
     second = prepared(mixture(3.0, 1.0))
     assert second.folder == first.folder
     assert [part.weight for part in second.parts] == [3.0, 1.0]
@@ -147,7 +147,7 @@ def test_the_text_of_the_rows_is_kept_for_subword_regularisation(folder: Path) -
     assert prepared(config_of(folder, tokenizer=tokenizer | {"subword_regularization": 0.2})).folder == data.folder
     without = prepared(config_of(folder))
     assert without.folder != data.folder
-    with pytest.raises(DataError, match=r"not kept .*subword_regularization"):
+    with pytest.raises(DataError, match=r"no text is kept .*subword_regularization"):
         without.train.text("source")
 
 
