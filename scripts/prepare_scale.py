@@ -43,6 +43,9 @@ FAR = 40_000_000
 SATURATED = 500_000
 """Pairs from which on the sample that subwords are trained on grows no more: growth is that of larger corpora."""
 
+FLAT = 0.02
+"""Growth by less than this share of the largest figure, or shrinking, is none."""
+
 _LETTERS = "bdfgklmnprst", "aeiou"
 _INTERVAL = 0.2  # seconds
 _LOADING = 60.0  # seconds of batches at most
@@ -353,15 +356,11 @@ def growth(figures: list[dict[str, Any]]) -> str:
         ("loader's resident set", "MB", [each["loader"]["peak_bytes"] / 1e6 for each in figures]),
     ):
         line = fit(pairs, values)
-        rows.append(
-            [
-                name,
-                f"{line.begin:,.1f} {unit}",
-                f"{line.slope * 1e6:,.1f} {unit}",
-                f"{line.off:.0%}",
-                f"{line.at(FAR):,.0f} {unit}",
-            ]
-        )
+        grows = [f"{line.begin:,.1f} {unit}", f"{line.slope * 1e6:,.1f} {unit}", f"{line.off:.0%}"]
+        if line.slope * max(pairs) < FLAT * max(values):  # a line through noise would lead anywhere, far out
+            rows.append([name, *grows, f"no growth: {max(values):,.0f} {unit}"])
+        else:
+            rows.append([name, *grows, f"{line.at(FAR):,.0f} {unit}"])
     return markdown_table(
         ["growth", "at 0 pairs", "a million pairs", "off the line", f"at {FAR:,} pairs"], rows, left=[0]
     )

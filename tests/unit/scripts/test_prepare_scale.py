@@ -60,6 +60,8 @@ def test_the_report_reads_growth_off_the_corpora_beyond_the_sample() -> None:
     assert "| 1,000,000 | 999,999 |" in text
     assert growth([figures(500_000), figures(1_000_000)]) in text  # type: ignore[list-item]
     assert "40,010 s" in text
+    (memory,) = (line for line in text.split("\n") if line.startswith("| peak memory"))
+    assert memory.endswith("no growth: 500 MB |")
     assert "at 40,000,000 pairs" not in report([figures(500_000)])  # type: ignore[list-item]
 
 
