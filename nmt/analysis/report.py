@@ -191,7 +191,9 @@ def length_figure(group: Sequence[RunFigures]) -> "Figure":
     """The same as a picture."""
     slices, scores = by_length(group)
     series = [Series(run.name, str(metrics_of(run)["model"]), scores[run.name]) for run in group]
-    title = f"BLEU by source length, {_text_name(metrics_of(group[0]))}"
+    metrics = metrics_of(group[0])
+    own = "name" not in metrics["data"]  # paths are too long for a title
+    title = f"BLEU by source length, {metrics['split'] if own else _text_name(metrics)}"
     return scores_figure(title, "source words", [part.name for part in slices], series)
 
 
