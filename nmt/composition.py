@@ -41,16 +41,16 @@ def register_resolvers() -> None:
     OmegaConf.register_new_resolver("side_of", side_of, replace=True)
 
 
-def side_of(pair: str, side: str, otherwise: str) -> str:
+def side_of(pair: str | None, side: str, otherwise: str) -> str:
     """The source or target language of a pair's name: ``de-en`` is translated from English, as is ``en-fr``, and
     ``fr-de``, which has no English, in the order that it is written in. A name of another form says nothing.
 
     Args:
-        pair: ``data.pair``.
+        pair: ``data.pair``; None says nothing.
         side: ``source`` or ``target``.
         otherwise: the language where the name says nothing.
     """
-    first, dash, second = pair.partition("-")
+    first, dash, second = (pair or "").partition("-")
     if not (first and dash and second):
         return otherwise
     languages = (second, first) if second == "en" else (first, second)

@@ -87,7 +87,7 @@ class Source:
                 "command again, or use a local copy (data.folder=PATH)"
             ) from None
         expected = self._published_count(split)
-        if expected is not None and self._config.held_out_pairs is None and count < expected:
+        if expected is not None and not self._is_cut(role) and count < expected:
             raise DataError(
                 f"{where}: the stream ended after {count:,} of {expected:,} pairs; run the same command again"
             )
@@ -182,13 +182,18 @@ class Source:
             config = self._config
             columns = [config.column] if config.column is not None else [config.source, config.target]
             return self._of_table(ParquetTable(files, self._bytes, columns), split, role, where)
-        if self._config.held_out_pairs is not None:
+        if self._is_cut(role):
             raise DataError(f"{where}: data.held_out_pairs needs rows that can be counted beforehand: Parquet files")
         streams = [self._stream(split, files, file) for file in range(len(files))]
         if role == "train" and is_sampled(self._config):
             assert self._config.sample_seed is not None
             return in_shuffled_order(streams, self._config.sample_seed)
         return one_after_the_other(streams)
+
+    def _is_cut(self, role: str) -> bool:
+        """Whether a split gets only some rows of the training split: what is held out, or what is left."""
+        config = self._config
+        return config.held_out_pairs is not None and (role == "train" or getattr(config.splits, role) is None)
 
     def _data_files(self, split: str) -> list[str]:
         found = self._open().config.data_files
@@ -226,7 +231,7 @@ class Source:
     def _of_table(self, table: Table, split: str, role: str, where: str) -> Iterator[tuple[Record, int]]:
         config = self._config
         sampled = role == "train" and is_sampled(config)
-        if not sampled and config.held_out_pairs is None:
+        if not sampled and not self._is_cut(role):
             yield from in_order(table, (Segment(group, range(group.rows)) for group in table.groups()))
             return
         groups = list(table.groups())
@@ -234,7 +239,8 @@ class Source:
         if (expected := self._published_count(split)) is not None and total < expected:
             raise DataError(f"{where}: its files hold {total:,} of {expected:,} pairs")
         held_out: dict[str, list[range]] = {}
-        if config.held_out_pairs is not None:
+        if self._is_cut(role):
+            assert config.held_out_pairs is not None
             cut = [name for name in ROLES[1:] if getattr(config.splits, name) is None]
             held_out = dict(zip(cut, held_out_rows(total, config.held_out_pairs, len(cut)), strict=True))
         if role != "train":

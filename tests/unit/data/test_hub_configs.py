@@ -79,6 +79,7 @@ def test_every_configuration_composes_and_says_what_it_is(group: str) -> None:
     [
         (["data=wmt14"], ("en", "fr")),
         (["data=wmt14", "data.pair=fr-en"], ("en", "fr")),
+        (["data=wmt14", "data.pair=null"], ("en", "fr")),
         (["data=wmt14", "data.pair=en-fr"], ("en", "fr")),
         (["data=wmt14", "data.pair=fr-en", "data.source=fr", "data.target=en"], ("fr", "en")),
         (["data=wmt14", "data.pair=de-en"], ("en", "de")),
@@ -174,6 +175,27 @@ def test_sets_are_cut_from_training_where_there_are_none(tmp_path: Path, hub: An
     assert sorted(read(other_sample)) == sorted(cut["train"])
     backwards = composed(*overrides, "data.source=fr", "data.target=en")
     assert [(right, left) for left, right, _ in read(backwards, "test")] == [pair[:2] for pair in cut["test"]]
+
+
+@pytest.mark.parametrize("limit", ["data.max_pairs=null", "data.max_pairs=5000"])
+def test_a_set_may_be_cut_beside_an_official_one_that_is_smaller(tmp_path: Path, hub: Any, limit: str) -> None:
+    shards = {"train": [numbered("train", 0, 1000)], "validation": [numbered("validation", 0, 40)]}
+    write_parquet(tmp_path / "hub", "fr-en", shards, counts={"train": 1000, "validation": 40})
+    hub("wmt/wmt19")
+    overrides = ["data=wmt19", "data.target=fr", "data.splits.test=null", "data.held_out_pairs=150", limit]
+    found = {role: read(composed(*overrides), role) for role in ("train", "validation", "test")}
+    assert [len(pairs) for pairs in found.values()] == [850, 40, 150]
+    assert [left for left, _, _ in found["validation"]] == [record["en"] for record in shards["validation"][0]]
+    assert len({left for left, _, _ in found["train"] + found["test"]}) == 1000
+
+
+def test_an_official_set_that_ends_early_is_an_error_beside_a_cut(tmp_path: Path, hub: Any) -> None:
+    shards = {"train": [numbered("train", 0, 1000)], "validation": [numbered("validation", 0, 39)]}
+    write_parquet(tmp_path / "hub", "fr-en", shards, counts={"train": 1000, "validation": 40})
+    hub("wmt/wmt19")
+    overrides = ["data=wmt19", "data.target=fr", "data.splits.test=null", "data.held_out_pairs=150"]
+    with pytest.raises(DataError, match="39 of 40 pairs"):
+        read(composed(*overrides), "validation")
 
 
 def test_a_language_that_is_elsewhere(tmp_path: Path, hub: Any) -> None:
