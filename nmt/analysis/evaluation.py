@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 
 from nmt.checkpoint import MODEL_FILE, Checkpoint
-from nmt.config import DataConfig, FilesData, SearchConfig, to_tree
+from nmt.config import DataConfig, FilesData, HubData, SearchConfig, to_tree
 from nmt.data.corpus import in_step, read_lines
 from nmt.data.dataset import prepare
 from nmt.data.tokenizer import TokenizerPair
@@ -56,7 +56,14 @@ class Evaluation(NamedTuple):
 
 def usable_split(config: DataConfig, split: str) -> str:
     """``validation`` where a test set is asked for and the data names none; else ``split``."""
-    has_test = config.test is not None if isinstance(config, FilesData) else True
+    if isinstance(config, FilesData):
+        has_test = config.test is not None
+    elif isinstance(config, HubData) and config.folder is not None:
+        has_test = config.folder_splits.test is not None
+    elif isinstance(config, HubData):
+        has_test = config.splits.test is not None or config.held_out_pairs is not None
+    else:
+        has_test = True
     return split if has_test else "validation"
 
 
