@@ -105,7 +105,7 @@ def open_prepared(folder: Path) -> PreparedData:
     """Open a prepared folder.
 
     Raises:
-        DataError: it is damaged: a file is missing or has another size than when it was written.
+        DataError: it is damaged: a file is missing or has another size than when it was written; or of another form.
     """
     try:
         report = json.loads((folder / REPORT).read_text(encoding="utf-8"))
@@ -114,6 +114,10 @@ def open_prepared(folder: Path) -> PreparedData:
                 raise DataError(f"{folder / name}: has {(folder / name).stat().st_size:,} bytes, expected {size:,}")
     except (OSError, ValueError, KeyError) as error:
         raise DataError(f"prepared data is damaged: {error}; remove {folder} and prepare again") from None
+    if (found := report.get("format")) != FORMAT:
+        raise DataError(
+            f"{folder}: prepared by another version of nmt (form {found}, this one has {FORMAT}): prepare again"
+        )
     tokenizers = TokenizerPair.load(folder)
     if tokenizers.digest != report["vocabulary"]["sha256"]:
         raise DataError(f"{folder}: its tokenizer is not the one the data was encoded with; remove it, prepare again")

@@ -325,6 +325,16 @@ def test_a_missing_folder_is_no_prepared_data(tmp_path: Path) -> None:
         open_prepared(tmp_path / "nothing")
 
 
+def test_data_of_another_form_is_named_and_not_read(folder: Path) -> None:
+    data = prepared(config_of(folder))
+    report = json.loads((data.folder / "preparation.json").read_text())
+    for key in ("parts", "stages", "reasons"):  # which the first form had not
+        del report[key]
+    (data.folder / "preparation.json").write_text(json.dumps(report | {"format": 1}))
+    with pytest.raises(DataError, match=r"another version of nmt \(form 1, .*prepare again"):
+        open_prepared(data.folder)
+
+
 # --- the embedded grammar ---------------------------------------------------------------------------------------------
 
 
