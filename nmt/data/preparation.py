@@ -65,6 +65,9 @@ def build(
     overlap = Overlap(comparable)
     rows = write_rows(folder, text, corpus.splits["train"], Encoder(tokenizers, config.max_length), overlap, plan.wants)
     shutil.rmtree(scratch)
+    for part in rows.parts:
+        if part.first == part.end:
+            log(f"WARNING: {part.name}: none of its pairs is trained on{plan.first_pairs}")
     encoder = Encoder(tokenizers, None)
     others = {name: split.encode(encoder) for name, split in held_out.items()}
     clock("encoded all splits")
@@ -147,6 +150,9 @@ class _Plan:
         else:
             self.filters, self.max_pairs, self.sample_seed = config.filters, config.max_pairs, config.sample_seed
         self.wants = Wants(self.filters.quarantine, config.tokenizer.subword_regularization is not None)
+        self.first_pairs = ""  # what to say of text that training gets nothing of
+        if self.max_pairs is not None and self.sample_seed is None:
+            self.first_pairs = "; data.max_pairs takes the first ones, data.sample_seed=1 draws them from all over"
         by = {"pair": "pair", "source": "source", "target": "target", "either": "source or target"}
         self.words = describe(self.filters)
         if self.filters.held_out != "keep":

@@ -93,4 +93,5 @@ class Quarantine:
         while record.number >= self._ends[self._part]:
             self._part += 1
         line = record.number + 1 - (self._ends[self._part - 1] if self._part else 0)
-        self._stream.write(f"{record.reason}\t{self._parts[self._part]}\t{line}\t".encode() + record.text + b"\n")
+        place = f"{record.reason}\t{self._parts[self._part]}\t{line}\t"
+        self._stream.write(place.encode("utf-8", "backslashreplace") + record.text + b"\n")  # a name may be any bytes

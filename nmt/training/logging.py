@@ -26,7 +26,12 @@ class RunLog:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
-        self._text = open(folder / "train.log", "a", encoding="utf-8")  # noqa: SIM115 (closed in close())
+        self._text = open(  # noqa: SIM115 (closed in close())
+            folder / "train.log",
+            "a",
+            encoding="utf-8",
+            errors="backslashreplace",  # a file's name may be any bytes
+        )
         self._board: SummaryWriter | None = None
         self._events = str(folder / "events.out.tfevents")  # as TensorBoard's files begin
         self._bar: tqdm[Any] | None = None

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -81,6 +82,26 @@ def test_without_a_quarantine_no_dropped_text_stays(folder: Path) -> None:
     data = prepared(config_of(folder, FILTERS | {"quarantine": False}))
     assert not (data.folder / "preparation").exists()
     assert data.fingerprint != prepared(config_of(folder)).fingerprint
+
+
+def test_the_name_of_what_was_dropped_from_may_be_any_bytes(folder: Path) -> None:
+    other = folder / os.fsdecode(b"caf\xe9.tsv")
+    other.write_bytes(b"a dog .\tHund .\n\tleer\n")
+    data = prepared(
+        config_of(folder, train=str(folder / "*.tsv"), tokenizer={"vocabulary_size": 15}, filters={"quarantine": True})
+    )
+    assert quarantine(data)[1] == ["empty", str(other).replace("\udce9", "\\udce9"), "2", "", "leer"]
+
+
+def test_a_part_that_training_gets_nothing_of_is_named(folder: Path) -> None:
+    said: list[str] = []
+    prepare(config_of(folder, {}, max_pairs=5, tokenizer={"vocabulary_size": 40}), said.append)
+    [warning] = [line for line in said if line.startswith("WARNING")]
+    assert warning.startswith(f"WARNING: {folder / 'text' / 'more'}: none of its pairs")
+    assert "data.sample_seed=1" in warning
+    said.clear()
+    prepare(config_of(folder, {}, max_pairs=5, sample_seed=1, tokenizer={"vocabulary_size": 40}), said.append)
+    assert not any(line.startswith("WARNING") for line in said)
 
 
 def test_every_pair_is_accounted_for(folder: Path) -> None:
