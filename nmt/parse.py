@@ -21,7 +21,9 @@ def parse(cls: type[Config], tree: Any, path: str = "") -> Config:
             False where a language is wanted is an error, an integer is taken for a float, a bool never for a number.
     """
     if not isinstance(tree, Mapping):
-        raise ConfigError(f"{path or 'config'}: expected a group of keys, found {tree!r}")
+        named = isinstance(tree, str) and path and "[" not in path
+        hint = f" (a group is chosen by its name with slashes: {path.replace('.', '/')}={tree})" if named else ""
+        raise ConfigError(f"{path or 'config'}: expected a group of keys, found {tree!r}{hint}")
     hints = typing.get_type_hints(cls)
     names = [field.name for field in dataclasses.fields(cast(Any, cls))]
     unknown = [str(key) for key in tree if key not in names]

@@ -137,6 +137,12 @@ def test_any_missing_or_misspelt_key_is_named(data: st.DataObject) -> None:
 TREE = composed()
 
 
+def test_a_group_that_is_named_like_a_value_says_how_groups_are_chosen() -> None:
+    tree = composed("data=files", "data.source=a", "data.target=b", "data.validation=c", "data.filters=clean")
+    with pytest.raises(ConfigError, match=r"data\.filters: expected a group .*slashes: data/filters=clean\)"):
+        parse(TrainConfig, tree)
+
+
 def test_files_take_a_prefix_a_list_or_pairs() -> None:
     tree = composed("data=files", "data.source=de", "data.target=en", "data.train=a", "data.validation=[b,c]")
     tree["data"]["test"] = [{"source": "x", "target": "y"}]
