@@ -10,7 +10,7 @@ For a split S and each side X (``source``, ``target``):
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
@@ -154,13 +154,6 @@ def read_text(path: Path) -> list[str]:
     if not path.exists():
         raise DataError(f"{path}: this split keeps no text")
     return path.read_bytes().decode("utf-8").split("\n")[:-1]
-
-
-def iter_text(path: Path) -> Iterator[str]:
-    """:func:`read_text`, a line at a time."""
-    with path.open("rb") as stream:
-        for raw in stream:
-            yield raw[:-1].decode("utf-8")
 
 
 def parse_pharaoh(line: str) -> list[tuple[int, int]]:

@@ -7,7 +7,8 @@ to size. A pair that passes the filters is a candidate, and has in the scratch f
     alignment               its gold alignment (demo)
     fates                   uint8: FREE, or what has become of it
 
-and of the others ``dropped`` (for the quarantine): 25 bytes a pair beside its text.
+and of the others ``dropped`` (for the quarantine): 10 bytes a pair beside its text, and
+what ``duplicates`` takes.
 """
 
 import hashlib

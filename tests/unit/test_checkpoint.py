@@ -16,6 +16,7 @@ from nmt.averaging import average
 from nmt.checkpoint import CheckpointError, NewerFormatError
 from nmt.config import TrainConfig, to_tree
 from nmt.data.dataset import prepare
+from nmt.data.preparation import NO_FILTERS
 from nmt.data.tokenizer import TokenizerPair
 from nmt.models import build
 from tests.tiny_run import MODELS, tiny_config
@@ -70,6 +71,7 @@ def test_a_checkpoint_from_before_a_key_was_there_has_what_was_done_then(config:
     take(tree, checkpoint._ADDED)
     take(tree["data"], checkpoint._ADDED_TO_TEXT[config.data.kind])
     assert "filters" not in tree["data"]
+    assert to_tree(NO_FILTERS) == checkpoint._NO_FILTERS
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
     loaded = checkpoint.load_config(tmp_path)
     assert loaded == config
