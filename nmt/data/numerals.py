@@ -18,7 +18,7 @@ What explains a number, tried in this order:
 4. A part of a number that the other side writes apart: 4.2.1999 / 4 February 1999.
 
 Zeros alone explain nothing and need no explanation, nor do digits behind a letter (CO2). Where a side names an imperial
-unit (20 miles / 32 km, 80 °F), numbers that differ contradict nothing.
+unit (20 miles / 32 km, 80 °F), numbers that differ contradict nothing, nor where a side is a table of over 200 numbers.
 
 OpusFilter's NonZeroNumeralsFilter compares the digits without zeros by their similarity; here a pair agrees or not.
 """
@@ -41,6 +41,8 @@ _IMPERIAL = re.compile(
 )
 _CALENDARS = (543, 621, 622)  # years apart
 _NEAR = 0.2  # of the sentence
+_TABLE = 200  # numbers: more are not compared with each other, which takes the square of their number
+_LONG = 18  # digits: longer numbers are larger than all that rules ask for, and may be too long for an int
 
 
 def contradict(source: str, target: str) -> bool:
@@ -50,7 +52,10 @@ def contradict(source: str, target: str) -> bool:
     source, target = _ascii_digits(source), _ascii_digits(target)
     if "".join(_RUN.findall(source)) == "".join(_RUN.findall(target)):
         return False
-    left, right = _unexplained(_NUMBER.findall(source), _NUMBER.findall(target))
+    left, right = _NUMBER.findall(source), _NUMBER.findall(target)
+    if max(len(_runs(left)), len(_runs(right))) > _TABLE:
+        return False
+    left, right = _unexplained(left, right)
     if left and right:  # numbers that were joined on one side only: look at their parts
         left, right = _unexplained(_runs(left), _runs(right))
     if not (left and right):
@@ -59,14 +64,14 @@ def contradict(source: str, target: str) -> bool:
         return False
     if _IMPERIAL.search(source) or _IMPERIAL.search(target):
         return False
-    if all(any(int(number) > 100 for number in _digits(side)) for side in (left, right)):
+    if all(any(_value(number) > 100 for number in _digits(side)) for side in (left, right)):
         return True
     return any(abs(one - other) <= _NEAR for one in _positions(source, left) for other in _positions(target, right))
 
 
 def _never_written_out(number: str) -> bool:
     parts = [number] if _GROUPED.fullmatch(number) else _RUN.findall(number)
-    return any(len(_significant(part)) > 3 and not _like_a_year(int(part)) for part in _digits(parts))
+    return any(len(_significant(part)) > 3 and not _like_a_year(_value(part)) for part in _digits(parts))
 
 
 def _positions(text: str, numbers: list[str]) -> list[float]:
@@ -123,6 +128,11 @@ def _significant(number: str) -> str:
     return number.rstrip("0")
 
 
+def _value(number: str) -> int:
+    """Of bare digits; of long ones a number as large."""
+    return int(number) if len(number) <= _LONG else 10**_LONG
+
+
 def _like_a_year(number: int) -> bool:
     return 1000 <= number <= 2100
 
@@ -131,7 +141,7 @@ def _alike(one: str, other: str) -> bool:
     """Steps 2 and 3 for two numbers in bare digits."""
     if _significant(one) == _significant(other):
         return True
-    small, large = sorted((int(one), int(other)))
+    small, large = sorted((_value(one), _value(other)))
     if small <= 12 and large == small + 12:
         return True
     if small >= 1000 and large - small in _CALENDARS:

@@ -111,3 +111,19 @@ def test_any_text_is_judged(source: str, target: str) -> None:
     if not any(map(str.isdecimal, source + target)):
         assert not contradict(source, target)
     contradict(source, target)
+
+
+@pytest.mark.parametrize("length", [17, 18, 19, 5000, 100_000])
+def test_a_number_may_be_as_long_as_it_likes(length: int) -> None:
+    long, other = "12345678" * length, "9" * length
+    assert not contradict(f"pi {long[:length]}", f"Pi {long[:length]}")
+    assert contradict(f"pi {long[:length]}", f"Pi {other}")
+    assert contradict(f"pi {other}", "Pi")
+
+
+def test_a_table_is_not_judged_however_long_it_is() -> None:
+    numbers = [1000 + 7 * i for i in range(20_000)]
+    table, another = (" x ".join(str(number + more) for number in numbers) for more in (0, 3))
+    assert not contradict(table, another)
+    assert not contradict(table, "a table")
+    assert contradict("1003 x", "7001 x")
