@@ -90,7 +90,7 @@ def test_stopped_while_it_waits_for_a_line(run, tmp_path, number, status, said, 
     with subprocess.Popen(command(run, *arguments), **PIPES) as process:
         process.stdin.write(b"ein hund\n")
         process.stdin.flush()
-        while not list(tmp_path.glob(".out.txt.*")):
+        while not any(part.stat().st_size for part in tmp_path.glob(".out.txt.*")):  # until the first line is answered
             assert process.poll() is None, process.stderr.read()
             time.sleep(0.05)
         time.sleep(0.5)
