@@ -30,6 +30,7 @@ from nmt.data.staging import flush
 from nmt.data.tokenizer import TokenizerPair
 from nmt.models import build
 from nmt.models.base import TranslationModel
+from nmt.older_keys import fill_in
 
 Value = TypeVar("Value")
 
@@ -45,44 +46,6 @@ FORMAT = "1"
 
 _BELONGS = "model_sha256"
 """Key in ``training.pt`` of the hash of the model file written with it."""
-
-_NO_FILTERS = {
-    "max_words": None,
-    "max_ratio": None,
-    "max_word_length": None,
-    "identical": False,
-    "duplicates": "keep",
-    "held_out": "keep",
-    "foreign_letters": None,
-    "numbers": False,
-    "language": False,
-    "quarantine": False,
-}
-
-_ADDED: dict[str, Any] = {
-    "init_from": None,
-    "data": {"tokenizer": {"subword_regularization": None}},
-    "search": {
-        "patience": None,
-        "no_repeat_ngram": 0,
-        "forbid_unk": False,
-    },
-    "training": {
-        "reset_optimizer": False,
-        "reset_schedule": False,
-        "timeout": 600.0,
-        "tf32": False,
-        "compile": False,
-    },
-}
-"""Keys that came after the first checkpoints were written, with the values that say what was done without them."""
-
-_ADDED_TO_TEXT: dict[str, dict[str, Any]] = {
-    "demo": {},
-    "files": {"corpora": None, "sample_seed": None, "filters": _NO_FILTERS},
-    "hub": {"sample_seed": None, "held_out_pairs": None, "filters": _NO_FILTERS},
-}
-"""The same for the keys of ``data``, by its kind."""
 
 TEMPORARY = ".writing_"
 DELETING = ".deleting_"
@@ -314,20 +277,10 @@ def load_config(folder: Path) -> TrainConfig:
         tree = yaml.safe_load((folder / CONFIG_FILE).read_text(encoding="utf-8"))
         if not isinstance(tree, dict):
             raise ValueError("holds no keys")
-        _add(tree, _ADDED)
-        _add(tree["data"], _ADDED_TO_TEXT.get(tree["data"].get("kind"), {}))
+        fill_in(tree)
         return parse(TrainConfig, tree)
 
     return _guard(folder, CONFIG_FILE, read)
-
-
-def _add(tree: dict[str, Any], added: Mapping[str, Any]) -> None:
-    """Fill in what a tree lacks, level by level."""
-    for key, value in added.items():
-        if isinstance(value, Mapping):
-            _add(tree.setdefault(key, {}), value)
-        else:
-            tree.setdefault(key, value)
 
 
 def load_tokenizers(folder: Path, facts: Mapping[str, str]) -> TokenizerPair:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from nmt.data.parallel import portable
 from nmt.engine import Engine, Request
 from nmt.search import Hypothesis
 
@@ -171,7 +172,7 @@ def _serve(connection: Connection, make: Callable[[], Engine], threads: int) -> 
         try:
             engine = make()
         except Exception as error:
-            connection.send_bytes(pickle.dumps(_portable(error)))
+            connection.send_bytes(pickle.dumps(portable(error)))
             return
         connection.send_bytes(pickle.dumps(None))
         while True:
@@ -180,19 +181,10 @@ def _serve(connection: Connection, make: Callable[[], Engine], threads: int) -> 
             try:
                 [answer] = engine.run([request])
             except Exception as error:
-                answer = _portable(error)
+                answer = portable(error)
             connection.send_bytes(pickle.dumps(answer))
     except (EOFError, OSError):  # the other end is gone
         os._exit(0)
-
-
-def _portable(error: Exception) -> Exception:
-    """The error itself if it survives the journey, else one with its message."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}")
-    return error
 
 
 def _send(worker: _Worker, request: Request) -> None:

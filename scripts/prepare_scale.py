@@ -1,6 +1,6 @@
 """How preparing data grows with the corpus: time, memory, disk, and what the loader then makes of it.
 
-    python scripts/prepare_scale.py --source train.en --target train.fr --languages en fr --folder /tmp/scale
+    python scripts/prepare_scale.py --source train.en --target train.fr --languages en fr --folder scale
 
 Makes corpora of so many pairs out of the given ones: when they have all been used they come again with the longest word
 of either side replaced by one that says how often (as many words, other pairs). Each is prepared by ``nmt.prepare``

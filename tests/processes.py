@@ -111,3 +111,16 @@ def _free_port() -> int:
         some.bind(("127.0.0.1", 0))
         port: int = some.getsockname()[1]
     return port
+
+
+def processes_of(parent: int) -> list[int]:
+    """Processes that this one has started and that are at work."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == parent and fields[0] != "Z":
+            found.append(int(path.parent.name))
+    return found

@@ -191,14 +191,14 @@ def serve() -> None:
             try:
                 answer = True, work(item)
             except Exception as error:
-                answer = False, _portable(error)
+                answer = False, portable(error)
             pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
             answers.flush()
     except (EOFError, pickle.UnpicklingError, BrokenPipeError):  # the other end is gone
         os._exit(0)  # the interpreter's own end would complain that the pipe is closed
 
 
-def _portable(error: Exception) -> Exception:
+def portable(error: Exception) -> Exception:
     """The error itself if it survives the journey, else one with its message."""
     try:
         pickle.loads(pickle.dumps(error))

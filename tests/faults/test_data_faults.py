@@ -18,6 +18,7 @@ from nmt.data import held_out, preparation, staging
 from nmt.data.dataset import prepare
 from nmt.data.store import FlatRows, RowWriter
 from tests.data_configs import files_config, small_corpus
+from tests.processes import processes_of
 
 
 @pytest.fixture
@@ -74,19 +75,6 @@ def start(folder: Path, fault: str, run: str = "dataset.prepare(config, lambda l
     assert process.stdout is not None
     assert process.stdout.readline() == "here\n", process.communicate()[1]
     return process
-
-
-def processes_of(parent: int) -> list[int]:
-    """Processes that this one has started and that are at work."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == parent and fields[0] != "Z":
-            found.append(int(path.parent.name))
-    return found
 
 
 def wait_until_gone(processes: list[int]) -> None:

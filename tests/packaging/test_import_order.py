@@ -19,6 +19,7 @@ LAYERS = [
     {"formats"},  # what other programs read: written, and run
     {"averaging"},
     {"checkpoint"},
+    {"older_keys"},
     {"translation"},
     {"alignment", "workers"},
     {"engine"},

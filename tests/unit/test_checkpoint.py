@@ -11,7 +11,7 @@ import safetensors.torch
 import torch
 import yaml
 
-from nmt import checkpoint
+from nmt import checkpoint, older_keys
 from nmt.averaging import average
 from nmt.checkpoint import CheckpointError, NewerFormatError
 from nmt.config import TrainConfig, to_tree
@@ -68,10 +68,10 @@ def test_a_checkpoint_from_before_a_key_was_there_has_what_was_done_then(config:
             else:
                 del tree[key]
 
-    take(tree, checkpoint._ADDED)
-    take(tree["data"], checkpoint._ADDED_TO_TEXT[config.data.kind])
+    take(tree, older_keys.ADDED)
+    take(tree["data"], older_keys.ADDED_TO_TEXT[config.data.kind])
     assert "filters" not in tree["data"]
-    assert to_tree(NO_FILTERS) == checkpoint._NO_FILTERS
+    assert to_tree(NO_FILTERS) == older_keys.NO_FILTERS
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
     loaded = checkpoint.load_config(tmp_path)
     assert loaded == config

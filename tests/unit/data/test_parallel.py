@@ -12,6 +12,7 @@ import pytest
 
 from nmt.data import parallel
 from nmt.data.parallel import Parallel
+from tests.processes import processes_of
 
 
 @pytest.fixture(autouse=True)
@@ -93,19 +94,6 @@ def test_a_process_that_is_killed_is_an_error() -> None:
 def test_what_a_library_prints_is_no_answer(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(talk, list(range(4)), 2) == [0, 1, 2, 3]
     assert "not an answer" in capfd.readouterr().err
-
-
-def processes_of(parent: int) -> list[int]:
-    """Processes that this one has started."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == parent and fields[0] != "Z":
-            found.append(int(path.parent.name))
-    return found
 
 
 def test_leaving_ends_the_processes_whatever_they_are_at() -> None:
