@@ -7,6 +7,8 @@
     python -m nmt.benchmark translate --checkpoint runs/X --input test.de --reference test.en --precision fp32 bf16
     python -m nmt.benchmark translate                                 # three models of random parameters
     python -m nmt.benchmark translate --lengths 16 32 64 128 256      # what a token costs as sentences grow
+    python -m nmt.benchmark scaling --figure scaling.png              # cost against length: exponents, crossings
+    python -m nmt.benchmark paths                                     # how far words are from each other
 
     torchrun --standalone --nproc-per-node 2 -m nmt.benchmark train --device cpu --threads 1     # several processes
 

@@ -7,7 +7,7 @@ import torch
 
 import nmt.benchmark
 from nmt.analysis.benchmark_report import machine, machine_line
-from nmt.benchmark import memory, train, translate
+from nmt.benchmark import memory, paths, scaling, train, translate
 from nmt.benchmark.options import add_common
 from nmt.cli import CommandParser, run
 from nmt.device import keep_freed_memory
@@ -21,7 +21,8 @@ def parser() -> CommandParser:
     """Command line of ``nmt.benchmark``."""
     parser = CommandParser("nmt.benchmark", nmt.benchmark.__doc__)
     commands = parser.add_subparsers(dest="what", required=True, metavar="WHAT", prog="nmt.benchmark")
-    for name, module in (("train", train), ("memory", memory), ("translate", translate)):
+    modules = (("train", train), ("memory", memory), ("translate", translate), ("scaling", scaling), ("paths", paths))
+    for name, module in modules:
         text = str(module.__doc__)
         command = commands.add_parser(name, help=text.split("\n", 1)[0], description=text)
         command.set_defaults(work=module.measure)

@@ -11,11 +11,14 @@ import pytest
 import torch
 
 from nmt.analysis import benchmark_rounds
+from nmt.analysis.scaling import Cost, Task
 from nmt.analysis.training_memory import Peak, Point
 from nmt.benchmark import __main__ as command
-from nmt.benchmark import memory
+from nmt.benchmark import memory, scaling
+from nmt.benchmark.options import VOCABULARY, config_of
 from nmt.config import TrainConfig
 from nmt.data.dataset import prepare
+from nmt.models import build, parameter_count
 from tests.tiny_run import MODELS, tiny_config
 
 ROOT = Path(__file__).parent.parent.parent
@@ -143,3 +146,67 @@ def test_mistakes_are_named(
     else:
         error = str(stopped.value)
     assert message in error
+
+
+def test_scaling_measures_every_work_at_every_length(
+    benchmark: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[tuple[str, str, int]] = []
+
+    def measured(task: Task) -> Cost:
+        asked.append((task.config.model.name, task.work, task.length))
+        if task.length == 32:
+            raise ValueError("the process was killed: not enough memory, perhaps")
+        return Cost(0.5 * task.length, task.length << 20)
+
+    monkeypatch.setattr(Task, "measure", measured)
+    benchmark(
+        *("scaling", "--lengths", "16", "8", "32", "--fit-from", "8", "--vocabulary", "40", "--device", "cpu"),
+        *("--json", str(tmp_path / "figures.json"), "--figure", str(tmp_path / "curves.png")),
+    )
+    works = {"transformer": ("train", "encode", "step", "step, no cache")}
+    works |= dict.fromkeys(("bahdanau", "seq2seq"), ("train", "encode", "step"))
+    assert asked == [(name, work, n) for name, each in works.items() for work in each for n in (8, 16, 32)]
+    tree = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))
+    assert tree["scaling"][0]["costs"] == {
+        "8": {"seconds": 4.0, "peak_bytes": 8 << 20},
+        "16": {"seconds": 8.0, "peak_bytes": 16 << 20},
+        "32": None,
+    }
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+    printed = capsys.readouterr()
+    assert "not enough memory" in printed.err
+    assert "| train " in printed.out
+
+
+def test_scaling_compares_models_of_equal_size() -> None:
+    counts = []
+    for name in scaling.MODELS.values():
+        config = config_of(name, [], {}, None)
+        counts.append(parameter_count(build(config.model, VOCABULARY, VOCABULARY, seed=1)))
+    assert max(counts) / min(counts) < 1.01
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--lengths", "1"), "expected 2 or more"),
+        (("--figure", "curves.txt"), "ends in .png"),
+        (("--set", "training.batch_tokens=3"), "--sentences"),
+    ],
+)
+def test_scaling_refuses_what_cannot_be(benchmark: Benchmark, arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        benchmark("scaling", *arguments)
+
+
+def test_paths_of_all_architectures(benchmark: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "paths.json"
+    small = ("model.dropout=0.0", "optim.clip_norm=1.0")
+    benchmark("paths", "--source-words", "2", "--target-words", "2", "--json", str(path), "--set", *small)
+    paths = json.loads(path.read_text(encoding="utf-8"))["paths"]
+    assert paths["seq2seq"]["from_source"] == [[3, 2], [4, 3]]
+    assert paths["seq2seq, source reversed"]["from_source"] == [[2, 3], [3, 4]]
+    assert paths["bahdanau"]["from_source"] == paths["transformer"]["from_source"] == [[1, 1], [1, 1]]
+    assert paths["transformer"]["depth"]["of_short"] == paths["transformer"]["depth"]["of_long"]
+    assert "| transformer " in capsys.readouterr().out
