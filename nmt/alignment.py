@@ -167,7 +167,7 @@ def words(text: str) -> list[Span]:
     return [match.span() for match in re.finditer(r"\S+", text)]
 
 
-def memberships(text: str, pieces: Sequence[Span], end: bool) -> Tensor:
+def memberships(text: str, pieces: Sequence[Span], end: bool, spans: Sequence[Span] | None = None) -> Tensor:
     """How much of each piece belongs to each word of a text: [pieces, words] float64.
 
     A row sums to 1, but where the text has no words.
@@ -176,8 +176,9 @@ def memberships(text: str, pieces: Sequence[Span], end: bool) -> Tensor:
         text: what the pieces stand for.
         pieces: where in it each stands.
         end: there is one more piece and one more word, EOS.
+        spans: where in it each word stands, in order; None: what stands between white space.
     """
-    spans = words(text)
+    spans = words(text) if spans is None else spans
     owners = [-1] * len(text)  # the word of each character
     for word, (begin, stop) in enumerate(spans):
         owners[begin:stop] = [word] * (stop - begin)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import BinaryIO, NoReturn
+from typing import BinaryIO, Literal, NoReturn
 
 import yaml
 
@@ -132,6 +132,30 @@ def add_checkpoint_argument(parser: argparse.ArgumentParser, several: bool = Fal
         )
     else:
         parser.add_argument("--checkpoint", type=Path, required=True, metavar="PATH", help=help_text)
+
+
+def add_align_arguments(parser: argparse.ArgumentParser) -> None:
+    """Whose attention to look at: ``--align-layer`` and ``--align-head``."""
+    parser.add_argument(
+        "--align-layer",
+        type=_layer_or_head,
+        metavar="N|mean",
+        help="whose attention, of the decoder's layers from 1 (default: the last but one, which comes nearest to word "
+        "alignment; the only one)",
+    )
+    parser.add_argument(
+        "--align-head", type=_layer_or_head, metavar="N|mean", help="... and of its heads from 1 (default: mean)"
+    )
+
+
+def _layer_or_head(value: str) -> int | Literal["mean"]:
+    """A number or ``mean``."""
+    if value == "mean":
+        return "mean"
+    try:
+        return int(value)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 or mean, found {value}") from error
 
 
 def add_search_arguments(parser: argparse.ArgumentParser) -> None:

@@ -95,6 +95,29 @@ class Shortlist(NamedTuple):
         return found
 
 
+class Lexicon(NamedTuple):
+    """t(f | e) of every source subword e and target subword f that occur in one pair."""
+
+    keys: np.ndarray  # [links] int64, ascending: e * target_vocabulary + f
+    probability: np.ndarray  # [links] float64
+    target_vocabulary: int
+
+    def of(self, source: Sequence[int], target: Sequence[int]) -> np.ndarray:
+        """t(f | e) of the subwords of a pair: [target, 1 + source] float64, the empty word first; 0 for two that were
+        never seen together."""
+        given = np.array([PAD, *source], dtype=np.int64)
+        wanted = given * self.target_vocabulary + np.array(target, dtype=np.int64)[:, None]  # [target, 1 + source]
+        place = np.searchsorted(self.keys, wanted).clip(max=len(self.keys) - 1)
+        found: np.ndarray = np.where(self.keys[place] == wanted, self.probability[place], 0.0)
+        return found
+
+
+def learn(pairs: Iterable[Pair], sizes: tuple[int, int], iterations: int = 5) -> Lexicon:
+    """Learn the lexicon alone; see :func:`build`."""
+    cells, _ = _cells(pairs, sizes[1])
+    return Lexicon(cells.source * sizes[1] + cells.target, _learn(cells, *sizes, iterations), sizes[1])
+
+
 def build(
     pairs: Iterable[Pair], sizes: tuple[int, int], tokenizers: str, per_word: int, frequent: int, iterations: int = 5
 ) -> Shortlist:
@@ -144,7 +167,7 @@ def _cells(pairs: Iterable[Pair], target_vocabulary: int) -> tuple[_Cells, np.nd
         first += len(target)
         np.add.at(frequency, target, 1)
     if not keys:
-        raise ValueError("no pairs to make a shortlist from")
+        raise ValueError("no pairs to learn a lexicon from")
     links, link = np.unique(np.concatenate(keys), return_inverse=True)
     cells = _Cells(links // target_vocabulary, links % target_vocabulary, link, np.concatenate(positions))
     return cells, frequency

@@ -27,13 +27,13 @@ is left out of account. Attention weights are coefficients of the computation, n
 """
 
 import sys
-from argparse import ArgumentTypeError
 from pathlib import Path
 
 from nmt.alignment import AttentionChoice, Which
 from nmt.checkpoint import load_config, resolve
 from nmt.cli import (
     CommandParser,
+    add_align_arguments,
     add_checkpoint_argument,
     add_device_arguments,
     add_sampling_arguments,
@@ -85,14 +85,7 @@ def parser() -> CommandParser:
         help="also where the model looked: word links, or the weights as well (needs json); not for several models, "
         "nor for seq2seq, which reads one fixed vector",
     )
-    add(
-        "--align-layer",
-        type=layer_or_head,
-        metavar="N|mean",
-        help="whose attention, of the decoder's layers from 1 (default: the last but one, which comes nearest to word "
-        "alignment; the only one)",
-    )
-    add("--align-head", type=layer_or_head, metavar="N|mean", help="... and of its heads from 1 (default: mean)")
+    add_align_arguments(parser)
     add(
         "--buffer-size",
         type=int,
@@ -120,16 +113,6 @@ def parser() -> CommandParser:
     )
     add("--threads", type=int, metavar="N", help="CPU threads, of each worker (default: all cores, shared out)")
     return parser
-
-
-def layer_or_head(value: str) -> Which:
-    """A number or ``mean``."""
-    if value == "mean":
-        return "mean"
-    try:
-        return int(value)
-    except ValueError as error:
-        raise ArgumentTypeError(f"expected a number from 1 or mean, found {value}") from error
 
 
 def main() -> None:
