@@ -124,8 +124,8 @@ def build(
     """Learn the lexicon and keep the best of it.
 
     Args:
-        pairs: subword ids of both sides; all of it is held in memory, some 40 bytes for each source subword x target
-            subword of a pair.
+        pairs: subword ids of both sides; in memory are 4 bytes for each source subword x target subword of a pair, and
+            some 50 for each two subwords that occur in one.
         sizes: of the source and the target vocabulary.
         tokenizers: their digest.
         per_word: candidates for each source subword.
@@ -148,37 +148,64 @@ def build(
     return Shortlist(torch.from_numpy(candidates), torch.from_numpy(always), target_vocabulary, tokenizers)
 
 
+class _Part(NamedTuple):
+    """Cells of some pairs, by target position: one for the empty word and one for each source subword."""
+
+    links: np.ndarray  # [own] int32, ascending: which of all links occur here
+    link: np.ndarray  # [cells] int32, index into ``links``
+    begins: np.ndarray  # [target positions], the first cell of each
+
+
 class _Cells(NamedTuple):
     """Every source subword x target subword of every pair, and which of them are the same two subwords."""
 
     source: np.ndarray  # [links]
     target: np.ndarray  # [links]
-    link: np.ndarray  # [cells], index into the two
-    position: np.ndarray  # [cells], the target position in the corpus that the cell belongs to
+    parts: list[_Part]  # so that what is computed for every cell is there for one part only
+
+
+_PART = 1 << 20
+"""Cells of a part; the pair that reaches it is the last one."""
 
 
 def _cells(pairs: Iterable[Pair], target_vocabulary: int) -> tuple[_Cells, np.ndarray]:
-    keys, positions, first = [], [], 0
     frequency = np.zeros(target_vocabulary, dtype=np.int64)
+    found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # of each part: keys, which of them, beginnings
+    waiting: list[np.ndarray] = []  # of each pair, [target, 1 + source] keys
+    cells = 0
     for source, target in pairs:
-        words = np.concatenate(([PAD], source)).astype(np.int64)
-        keys.append((words[None, :] * target_vocabulary + np.asarray(target, dtype=np.int64)[:, None]).ravel())
-        positions.append(np.repeat(np.arange(first, first + len(target)), len(words)))
-        first += len(target)
         np.add.at(frequency, target, 1)
-    if not keys:
+        words = np.concatenate(([PAD], source)).astype(np.int64)
+        waiting.append(words[None, :] * target_vocabulary + np.asarray(target, dtype=np.int64)[:, None])
+        cells += waiting[-1].size
+        if cells >= _PART:
+            found.append(_numbered(waiting))
+            waiting, cells = [], 0
+    if cells:
+        found.append(_numbered(waiting))
+    if not found:
         raise ValueError("no pairs to learn a lexicon from")
-    links, link = np.unique(np.concatenate(keys), return_inverse=True)
-    cells = _Cells(links // target_vocabulary, links % target_vocabulary, link, np.concatenate(positions))
-    return cells, frequency
+    every = np.unique(np.concatenate([keys for keys, _, _ in found]))
+    parts = [_Part(np.searchsorted(every, keys).astype(np.int32), link, begins) for keys, link, begins in found]
+    return _Cells(every // target_vocabulary, every % target_vocabulary, parts), frequency
+
+
+def _numbered(pairs: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Keys of pairs, each once; which of them every cell has, int32; the first cell of each target position."""
+    keys, link = np.unique(np.concatenate([own.ravel() for own in pairs]), return_inverse=True)
+    sizes = np.concatenate([np.full(len(own), own.shape[1]) for own in pairs])
+    return keys, link.astype(np.int32), np.cumsum(sizes) - sizes
 
 
 def _learn(cells: _Cells, source_vocabulary: int, target_vocabulary: int, iterations: int) -> np.ndarray:
     """t(f | e) of every link."""
     probability = np.full(len(cells.source), 1 / target_vocabulary)
     for _ in range(iterations):
-        share = probability[cells.link]
-        share /= np.bincount(cells.position, weights=share)[cells.position]  # which source subword explains it
-        counts = np.bincount(cells.link, weights=share, minlength=len(probability))
+        counts = np.zeros(len(probability))
+        for part in cells.parts:
+            share = probability[part.links][part.link]
+            sizes = np.diff(part.begins, append=len(share))
+            share /= np.repeat(np.add.reduceat(share, part.begins), sizes)  # which source subword explains it
+            counts[part.links] += np.bincount(part.link, weights=share, minlength=len(part.links))
         probability = counts / np.bincount(cells.source, weights=counts, minlength=source_vocabulary)[cells.source]
     return probability

@@ -12,8 +12,8 @@ from nmt.data.store import PairDataset
 from nmt.data.tokenizer import TokenizerPair
 from nmt.lexicon import Lexicon, Pair, learn
 
-CELLS = 20_000_000
-"""Source subword x target subword of all pairs that a lexicon is learned from; some 80 bytes each."""
+CELLS = 60_000_000
+"""Source subword x target subword of all pairs that a lexicon is learned from; some 20 bytes each."""
 
 
 def chance(sizes: Sequence[tuple[int, int]], seed: int) -> list[np.ndarray]:

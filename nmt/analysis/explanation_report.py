@@ -60,7 +60,7 @@ def statements(found: Explanation) -> list[str]:
         _change_statement(found.deleted, found.replaced),
         _swap_statement(swapped),
         _need_statement(elsewhere),
-        _verdict(ranks, found.shuffled, elsewhere["shuffled"]["more_nll"]),
+        _verdict(ranks, found.shuffled, elsewhere["shuffled"]["more_nll"], swapped["followed less stayed"]),
     ]
 
 
@@ -120,7 +120,7 @@ def _need_statement(elsewhere: dict[str, dict[str, Mean]]) -> str:
     )
 
 
-def _verdict(attention: Mean, shuffled: Mean, more_nll: Mean) -> str:
+def _verdict(attention: Mean, shuffled: Mean, more_nll: Mean, follows: Mean) -> str:
     tells, needs = attention.low > max(shuffled.high, 0.0), more_nll.low > 0
     if tells and needs:
         first = "the reading is part of how predictions come about, and tells something of which words they depend on"
@@ -131,20 +131,26 @@ def _verdict(attention: Mean, shuffled: Mean, more_nll: Mean) -> str:
     else:
         first = "neither that predictions need these weights nor that they tell which words matter"
     agrees = f"correlation {attention.value:.2f}, where 1 would be the same order"
+    places = "" if follows.low > 0 else "that weights go where words go, "
     return (
-        f"Supported: {first}. Not supported: that a weight is the importance of a word ({agrees}), that the most "
-        "attended word is the cause of a prediction, or anything about single sentences: these are means."
+        f"Supported: {first}. Not supported: that a weight is the importance of a word ({agrees}), {places}that the "
+        "most attended word is the cause of a prediction, or anything about single sentences: these are means."
     )
 
 
 def notes(found: Explanation) -> list[str]:
     """How it was measured."""
-    return [
+    said = [
         "Occlusion: the total variation of the next-token distributions with and without a word. Gradient x input: "
         "|(d log p(y_t) / d e) . e| summed over a word's pieces.",
-        f"A word is replaced by one of {found.replacements}. Swaps: up to 3 pairs of words a sentence, drawn.",
-        "Weights are changed at one step, whose state comes from undisturbed steps; all layers at once unless one is "
-        "named.",
+        f"A word is replaced by one of {found.replacements}. The target that the model is led along stays as it was.",
+    ]
+    if found.attention is None:
+        return said
+    return [
+        *said,
+        "Swaps: up to 3 pairs of words a sentence, drawn. Weights are changed at one step, whose state comes from "
+        "undisturbed steps; in all layers at once unless one is named.",
         "An annotation has seen the whole sentence: a weight on it is not a weight on its word alone.",
     ]
 

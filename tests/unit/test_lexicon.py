@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from nmt import lexicon
 from nmt.data.batch import encode_source
-from nmt.lexicon import RESERVED, Shortlist, build
+from nmt.lexicon import RESERVED, Shortlist, build, learn
 from nmt.search import search
 from nmt.tokens import EOS
 from tests.fakes import AutomatonModel
@@ -61,6 +62,16 @@ def test_probabilities_are_those_of_model_1() -> None:
     assert [frequency[f] for f in (14, 15, 16)] == [2, 2, 1]
     for e, f, value in zip(cells.source.tolist(), cells.target.tolist(), learned.tolist(), strict=True):
         assert value == pytest.approx(table[e, f], abs=1e-12)
+
+
+@pytest.mark.parametrize("size", [1, 40, 300])
+def test_parts_are_the_whole(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = [*pairs(60), (np.array([4, 5]), np.array([], dtype=np.int64)), *pairs(5, seed=2)]
+    whole = learn(corpus, (VOCABULARY, VOCABULARY))
+    monkeypatch.setattr(lexicon, "_PART", size)
+    parts = learn(corpus, (VOCABULARY, VOCABULARY))
+    assert np.array_equal(parts.keys, whole.keys)
+    np.testing.assert_allclose(parts.probability, whole.probability, rtol=1e-12)
 
 
 def test_a_sentence_has_its_words_candidates_the_frequent_and_the_reserved_ones() -> None:

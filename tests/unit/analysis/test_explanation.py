@@ -169,7 +169,7 @@ def made_up(**changes: object) -> Explanation:
                     "followed less stayed": around(-0.7),
                 }
             },
-            ["Weights stay at places:"],
+            ["Weights stay at places:", "Not supported:", "that weights go where words go"],
         ),
     ],
 )
@@ -190,5 +190,6 @@ def test_neither_is_said_where_neither_is_shown() -> None:
 
 def test_every_number_is_in_the_text() -> None:
     shown = text(made_up())
+    assert "that weights go where words go" not in shown
     for value in ("0.60 [0.55, 0.65]", "0.40 [0.35, 0.45]", "2.00 [1.95, 2.05]", "70 [65, 75] %"):
         assert value in shown
