@@ -8,11 +8,22 @@ from nmt.evaluation.metrics import Score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
 COLOURS = {"seq2seq": "#D55E00", "bahdanau": "#0072B2", "transformer": "#009E73"}
 MARKS = {"seq2seq": "o", "bahdanau": "s", "transformer": "^"}
-_LINES = ("-", "--", ":", "-.")  # of several runs of one model
+GRID = "#DDDDDD"
+_LINES = ("-", "--", ":", "-.")  # of several systems of one model
+
+
+class Style(NamedTuple):
+    """How a system is drawn wherever it is drawn."""
+
+    colour: str  # of its model
+    mark: str  # of its model
+    line: str  # tells systems of one model apart
+    face: str  # of the mark: filled, or hollow for every other system of a model
 
 
 class Series(NamedTuple):
@@ -21,6 +32,17 @@ class Series(NamedTuple):
     name: str
     model: str
     scores: Sequence[Score]
+
+
+def styles(systems: Sequence[tuple[str, str]]) -> Mapping[str, Style]:
+    """A style for each (name, model)."""
+    seen: dict[str, int] = {}
+    found = {}
+    for name, model in systems:
+        number = seen[model] = seen.get(model, -1) + 1
+        colour = COLOURS[model]
+        found[name] = Style(colour, MARKS[model], _LINES[number % len(_LINES)], "none" if number % 2 else colour)
+    return found
 
 
 def scores_figure(title: str, axis: str, names: Sequence[str], series: Sequence[Series]) -> "Figure":
@@ -36,20 +58,13 @@ def scores_figure(title: str, axis: str, names: Sequence[str], series: Sequence[
 
     figure = Figure(figsize=(7.5, 4.2), layout="constrained", dpi=150)
     axes = figure.add_subplot()
-    styles = line_styles([(run.name, run.model) for run in series])
+    looks = styles([(run.name, run.model) for run in series])
     places = range(len(names))
     for run in series:
-        colour = COLOURS[run.model]
-        axes.plot(
-            places,
-            [score.value for score in run.scores],
-            styles[run.name],
-            color=colour,
-            marker=MARKS[run.model],
-            label=run.name,
-        )
+        look = looks[run.name]
+        draw_line(axes, places, [score.value for score in run.scores], look, plain(run.name))
         low, high = ([getattr(score, end) for score in run.scores] for end in ("low", "high"))
-        axes.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
+        axes.fill_between(places, low, high, color=look.colour, alpha=0.15, linewidth=0)
     sizes = [score.sentences for score in series[0].scores]
     axes.set_xticks(places, [f"{name}\n{size:,}" for name, size in zip(names, sizes, strict=True)])
     axes.set_xlabel(f"{axis} (below: sentences)")
@@ -59,20 +74,35 @@ def scores_figure(title: str, axis: str, names: Sequence[str], series: Sequence[
     return figure
 
 
-def line_styles(runs: Sequence[tuple[str, str]]) -> Mapping[str, str]:
-    """A dash pattern for each (name, model): runs of one model share its colour, so they differ in this."""
-    seen: dict[str, int] = {}
-    styles = {}
-    for name, model in runs:
-        seen[model] = seen.get(model, -1) + 1
-        styles[name] = _LINES[seen[model] % len(_LINES)]
-    return styles
+def draw_line(axes: "Axes", x: Sequence[float], y: Sequence[float], look: Style, label: str | None) -> None:
+    """One line with a mark at every point."""
+    axes.plot(
+        x, y, look.line, color=look.colour, marker=look.mark, markerfacecolor=look.face, markersize=5, label=label
+    )
 
 
 def finish(axes: "Axes", title: str) -> None:
     """What every picture has: title, legend, a quiet grid, no box."""
     axes.set_title(title, loc="left", fontsize="medium")
     axes.legend(frameon=False)
-    axes.grid(color="#DDDDDD", linewidth=0.6)
+    quiet(axes)
+
+
+def quiet(axes: "Axes") -> None:
+    """A grid that stays behind the data, and no box."""
+    axes.grid(color=GRID, linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def shades(model: str) -> "Colormap":
+    """From nothing at all, so that the page shows through, to the colour of the model."""
+    from matplotlib.colors import LinearSegmentedColormap, to_rgb
+
+    colour = to_rgb(COLOURS[model])
+    return LinearSegmentedColormap.from_list(model, [(*colour, 0.0), (*colour, 1.0)])
+
+
+def plain(text: str) -> str:
+    """Not to be taken for a formula."""
+    return text.replace("$", r"\$")

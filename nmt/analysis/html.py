@@ -46,9 +46,16 @@ figure svg { display: block; width: 100%; height: auto; }
 figure svg * { stroke-linejoin: round; stroke-linecap: butt; }
 figcaption { max-width: 46rem; color: var(--quiet); font-size: .88rem; }
 pre { background: var(--shade); padding: .6rem .8rem; overflow-x: auto; font-size: .85rem; line-height: 1.45; }
-dl.versions { margin: .6rem 0 1.2rem; }
-dl.versions dt { color: var(--quiet); font-size: .82rem; margin-top: .45rem; }
-dl.versions dd { margin: 0; max-width: 46rem; overflow-wrap: anywhere; }
+dl { display: grid; grid-template-columns: minmax(6rem, max-content) minmax(0, 46rem); gap: .3rem 1rem;
+  margin: .8rem 0; }
+dt { color: var(--quiet); max-width: 13rem; overflow-wrap: break-word; }
+dd { margin: 0; overflow-wrap: break-word; }
+dl + dl { border-top: 1px solid var(--line); padding-top: .8rem; }
+@media (max-width: 40rem) {
+  dl { display: block; }
+  dd { margin-bottom: .5rem; }
+  dt { font-size: .85rem; max-width: none; }
+}
 ins, del { padding: 0 .15em; border-radius: .2em; -webkit-box-decoration-break: clone; box-decoration-break: clone; }
 ins { background: var(--own); text-decoration: underline; text-decoration-thickness: .12em; }
 del { background: var(--missing); text-decoration: line-through; }
@@ -63,7 +70,7 @@ del { background: var(--missing); text-decoration: line-through; }
   th, td { padding: 1.2mm 1.6mm; white-space: normal; }
   pre { padding: 0; white-space: pre-wrap; overflow-wrap: anywhere; }
   thead { display: table-header-group; }
-  tr, figure, dl.versions, .together { break-inside: avoid; }
+  tr, figure, dl { break-inside: avoid; }
   figure svg { min-width: 0 !important; max-height: 230mm; }
   h2, h3, caption { break-after: avoid; }
 }
@@ -73,8 +80,8 @@ _NOTHING_FROM_OUTSIDE = "default-src 'none'; style-src 'unsafe-inline'; img-src 
 
 _HEADING = re.compile(r"<h2>(.*?)</h2>", re.DOTALL)
 
-_FOLLOWS_THE_PAGE = {"#000000": "currentColor", "#dddddd": "var(--grid)"}
-"""Colours of a picture that are those of the page: of text and axes, of the grid."""
+_FOLLOWS_THE_PAGE = {"#000000": "currentColor", "#dddddd": "var(--grid)", "#ffffff": "var(--back)"}
+"""Colours of a picture that are those of the page: of text and axes, of the grid, of what is empty."""
 
 
 def page(title: str, sections: Sequence[str]) -> Markup:
@@ -84,16 +91,16 @@ def page(title: str, sections: Sequence[str]) -> Markup:
         title: its heading as well.
         sections: made by :func:`section`; each gets an address, and a place in the contents.
     """
-    entries: list[tuple[str, str]] = []
+    headings: list[tuple[str, str]] = []
 
     def addressed(match: re.Match[str]) -> str:
-        address = _address(match[1], [taken for taken, _ in entries])
-        entries.append((address, match[1]))
+        address = _address(match[1], [taken for taken, _ in headings])
+        headings.append((address, match[1]))
         return f'<h2 id="{address}">{match[1]}</h2>'
 
     body = _HEADING.sub(addressed, _joined(sections))
-    contents = "".join(f'<li><a href="#{address}">{heading}</a></li>' for address, heading in entries)
-    navigation = f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n' if entries else ""
+    contents = "".join(f'<li><a href="#{address}">{heading}</a></li>' for address, heading in headings)
+    navigation = f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n' if headings else ""
     return Markup(
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_NOTHING_FROM_OUTSIDE}">\n'
@@ -126,6 +133,13 @@ def notes(lines: Sequence[str]) -> Markup:
 def code(text: str) -> Markup:
     """Commands or file contents, as they stand."""
     return Markup('<pre tabindex="0"><code>{}</code></pre>').format(text)
+
+
+def entries(texts: Sequence[tuple[str, str]]) -> Markup:
+    """Labels with a text each, which runs from left or right as its first letter does."""
+    return Markup('<dl dir="ltr">{}</dl>').format(
+        _joined([Markup('<dt dir="auto">{}</dt><dd dir="auto">{}</dd>').format(*pair) for pair in texts])
+    )
 
 
 def table(
