@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nmt.alignment import choose
 from nmt.analysis.diagnosis import Finding, LeftOut, Sentence, Subject, model_name, require_attention
-from nmt.analysis.figures import plain, shades
+from nmt.analysis.figures import plain, scripts, shades
 from nmt.data.batch import collate
 from nmt.device import autocast
 from nmt.forced import force
@@ -95,7 +95,7 @@ def heat_map(made: AttentionMap) -> "Figure":
     from matplotlib.figure import Figure
 
     rows, columns = made.weights.shape
-    figure = Figure(figsize=(1.8 + 0.3 * columns, 1.9 + 0.26 * rows), layout="constrained", dpi=150)
+    figure = Figure(figsize=(max(4.0, 1.9 + 0.2 * columns), max(3.6, 1.6 + 0.19 * rows)), layout="constrained", dpi=150)
     axes = figure.add_subplot()
     image = axes.imshow(made.weights, shades(made.model), vmin=0.0, vmax=1.0, aspect="auto")
     _label(axes, made.source, made.target)
@@ -126,5 +126,6 @@ def heads_map(name: str, model: str, attention: Tensor, source: Sequence[str], t
 
 
 def _label(axes: "Axes", source: Sequence[str], target: Sequence[str]) -> None:
-    axes.set_xticks(range(len(source)), [plain(token) for token in source], rotation=90, fontsize="small")
-    axes.set_yticks(range(len(target)), [plain(token) for token in target], fontsize="small")
+    family = scripts()
+    axes.set_xticks(range(len(source)), map(plain, source), rotation=90, fontsize="small", fontfamily=family)
+    axes.set_yticks(range(len(target)), map(plain, target), fontsize="small", fontfamily=family)

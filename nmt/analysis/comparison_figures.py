@@ -143,11 +143,12 @@ _SCALES: tuple[tuple[str, Callable[[CurvePoint], float]], ...] = (
 
 
 def _logarithmic(axes: "Axes") -> None:
-    """A logarithmic axis whose ticks are written as people write numbers."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+    """A logarithmic axis with enough ticks also within a decade, written as people write numbers."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
     axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    low, high = axes.get_ylim()
+    axes.yaxis.set_major_locator(MaxNLocator(6) if high < 5 * low else LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axes.yaxis.set_minor_locator(NullLocator())
 
@@ -200,7 +201,7 @@ def cost_figure(title: str, systems: Systems, panels: Sequence[Panel]) -> "Figur
                     va="center",
                     fontsize="small",
                 )
-        axes.set_xlim(0, 1.28 * max((each.value for each in panel.values.values()), default=1.0))
+        axes.set_xlim(0, 1.28 * max(each.value for each in panel.values.values()) or 1.0)
         axes.set_xlabel(plain(panel.axis))
         axes.locator_params(axis="x", nbins=4)
         _rows(axes, [name for name, _ in systems])

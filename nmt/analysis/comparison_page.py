@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from nmt.analysis import html
 from nmt.analysis.attention_maps import CAPTION
-from nmt.analysis.comparison import Comparison, Cost, Groups, Part, TextResults
+from nmt.analysis.comparison import BeamPoint, Comparison, Cost, Groups, Part, TextResults
 from nmt.analysis.comparison_pictures import (
     Picture,
     attention_pictures,
@@ -26,6 +26,7 @@ from nmt.analysis.differences import LEGEND, marked
 from nmt.analysis.evaluated_runs import write_text
 
 PAGE_FILE = "report.html"
+MISSING = "-"
 
 INTERVALS = "[low, high]: 95 % interval. ±: standard deviation over the seeds, where there are several."
 
@@ -99,7 +100,7 @@ class _Page:
     def _systems(self) -> Markup:
         seeds = self.comparison.provenance.seeds
         rows = [
-            [system.name, system.model, ", ".join(map(str, seeds.get(system.name, ()))) or "-"]
+            [system.name, system.model, ", ".join(map(str, seeds.get(system.name, ()))) or MISSING]
             for system in self.comparison.systems
         ]
         return html.table(["system", "model", "seeds"], rows, left=(0, 1, 2))
@@ -110,15 +111,13 @@ class _Page:
         rows = [
             [
                 name,
-                score(quality.bleu),
-                score(quality.chrf),
-                figure(quality.perplexity_per_word, ".2f"),
-                figure(quality.bits_per_byte, ".3f"),
-                figure(quality.perplexity, ".2f"),
+                *map(_stacked, (score(quality.bleu), score(quality.chrf))),
+                *(_stacked(figure(each, ".2f")) for each in (quality.perplexity_per_word, quality.perplexity)),
+                _stacked(figure(quality.bits_per_byte, ".3f")),
             ]
             for name, quality in text.quality.items()
         ]
-        header = ["system", "BLEU 13a", "chrF2", "perplexity per word", "bits per byte", "perplexity"]
+        header = ["system", "BLEU 13a", "chrF2", "perplexity per word", "perplexity", "bits per byte"]
         return self._section(
             "Quality",
             text,
@@ -135,7 +134,7 @@ class _Page:
         several = any(each.corrected is not None for each in text.differences)
         rows = []
         for each in text.differences:
-            ends = "-" if each.low is None or each.high is None else f"{each.low:+.2f} to {each.high:+.2f}"
+            ends = MISSING if each.low is None or each.high is None else f"{each.low:+.2f} to {each.high:+.2f}"
             row = [f"{each.second} − {each.first}", each.metric, f"{each.difference:+.2f}", ends]
             corrected = [p_text(each.corrected).removeprefix("= ")] if several else []
             rows.append([*row, p_text(each.p_value).removeprefix("= "), *corrected])
@@ -158,7 +157,7 @@ class _Page:
             return self._left_out(heading, text, part)
         rows = [
             ["sentences", *(f"{count:,}" for count in groups.sentences)],
-            *([name, *map(score, groups.scores[name])] for name in groups.scores),
+            *([name, *(_stacked(score(each)) for each in groups.scores[name])] for name in groups.scores),
         ]
         return self._section(
             heading,
@@ -174,7 +173,7 @@ class _Page:
         rows = [
             [
                 name,
-                figure(rates.length_ratio, ".3f"),
+                _stacked(figure(rates.length_ratio, ".3f")),
                 *(_percent(rate) for rate in (rates.repetition.value, rates.empty.value, rates.limit_hits.value)),
             ]
             for name, rates in text.rates.items()
@@ -189,19 +188,13 @@ class _Page:
     def _beams(self, text: TextResults) -> Markup:
         if not text.beams:
             return self._left_out("Size of the beam", text, "beams")
-        rows = [
-            [
-                f"{name}, {point.size}",
-                f"{point.bleu:.2f}",
-                f"{point.chrf:.2f}",
-                f"{point.length_ratio:.3f}",
-                "-" if point.score is None else f"{point.score:.3f}",
-                "-" if point.search_errors is None else _percent(point.search_errors),
-            ]
-            for name, points in text.beams.items()
-            for point in points
-        ]
-        header = ["system, beam", "BLEU 13a", "chrF2", "length ratio", "score", "search errors"]
+        sizes = sorted({point.size for points in text.beams.values() for point in points})
+        rows = []
+        for metric, shown in _BEAM_ROWS:
+            for name, points in text.beams.items():
+                cells = {point.size: shown(point) for point in points}
+                rows.append([f"{metric}, {name}", *(cells.get(size, MISSING) for size in sizes)])
+        header = ["beam", *map(str, sizes)]
         said = [
             "Of one run of each system, the one with the first seed.",
             "Score: of the model, mean over the sentences. Search errors: sentences to which a narrower beam gave a "
@@ -234,7 +227,7 @@ class _Page:
         if not text.attention:
             return self._left_out("Where attention looked", text, "attention")
         pictures = [self._picture(picture) for picture in attention_pictures(self.comparison, text)]
-        return self._section("Where attention looked", text, html.paragraph(CAPTION), *pictures)
+        return self._section("Where attention looked", text, html.paragraph(CAPTION), html.beside(*pictures))
 
     # --- runs ---------------------------------------------------------------------------------------------------------
 
@@ -255,7 +248,7 @@ class _Page:
                     f"{end.tokens / 1e6:.1f}",
                     f"{end.minutes:.1f}",
                     f"{lowest.perplexity:.2f}",
-                    f"{max(scores):.1f}" if scores else "-",
+                    f"{max(scores):.1f}" if scores else MISSING,
                 ]
             )
         header = ["run", "updates", "million tokens", "minutes", "lowest perplexity", "highest BLEU"]
@@ -283,7 +276,7 @@ class _Page:
             ("sentences/s, beam 5", lambda cost: cost.sentences_per_second.get(5), ".1f"),
         ]
         rows = [
-            [name, *("-" if (value := of(cost)) is None else format(value, form) for _, of, form in columns)]
+            [name, *(MISSING if (value := of(cost)) is None else format(value, form) for _, of, form in columns)]
             for name, cost in self.comparison.cost.items()
         ]
         said = [
@@ -314,5 +307,19 @@ class _Page:
         )
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.2f} %"
+def _stacked(text: str) -> str:
+    """The interval below the figure: columns stay narrow."""
+    return text.replace(" [", "\n[")
+
+
+def _percent(share: float | None) -> str:
+    return MISSING if share is None else f"{100 * share:.2f} %"
+
+
+_BEAM_ROWS: tuple[tuple[str, Callable[[BeamPoint], str]], ...] = (
+    ("BLEU 13a", lambda point: f"{point.bleu:.2f}"),
+    ("chrF2", lambda point: f"{point.chrf:.2f}"),
+    ("length ratio", lambda point: f"{point.length_ratio:.3f}"),
+    ("score", lambda point: MISSING if point.score is None else f"{point.score:.3f}"),
+    ("search errors", lambda point: _percent(point.search_errors)),
+)

@@ -168,7 +168,9 @@ def cost_picture(comparison: Comparison) -> Picture:
         if values:
             panels.append(Panel(axis, {name: Estimate(value) for name, value in values.items()}))
     said = "; ".join(f"{name} {cost.parameters / 1e6:.1f} million parameters" for name, cost in comparison.cost.items())
-    return Picture("cost", cost_figure("Cost", systems_of(comparison), panels), f"Cost of each system. {said}.")
+    return Picture(
+        "cost", cost_figure("What each system takes", systems_of(comparison), panels), f"Cost of each system. {said}."
+    )
 
 
 # --- pieces -----------------------------------------------------------------------------------------------------------

@@ -25,11 +25,8 @@ def best(text: TextResults) -> str:
     """The order by BLEU, and where the other figures disagree about the first."""
     order = sorted(text.quality, key=lambda name: -text.quality[name].bleu.value)
     first, *others = order
-    then = "".join(
-        f"{', then ' if number == 0 else ', '}{name} {text.quality[name].bleu.value:.1f}"
-        for number, name in enumerate(others)
-    )
-    sentence = f"{first} by BLEU 13a, {score(text.quality[first].bleu)}{then}."
+    then = ", ".join(f"{name} {text.quality[name].bleu.value:.1f}" for name in others)
+    sentence = f"{first}, by BLEU 13a: {score(text.quality[first].bleu)}{'; then ' if then else ''}{then}."
     rivals = {
         "chrF2": max(order, key=lambda name: text.quality[name].chrf.value),
         "perplexity per word": min(order, key=lambda name: text.quality[name].perplexity_per_word.value),
@@ -56,18 +53,15 @@ def significance(text: TextResults, seeds: int) -> str:
 
 def _verdict(each: PairedDifference, first: str) -> str:
     sign, second = (1.0, each.first) if each.second == first else (-1.0, each.second)
-    ends = (
-        "" if each.low is None or each.high is None else f" [{_signed(*sorted((sign * each.low, sign * each.high)))}]"
-    )
-    what = f"{first} is {_signed(sign * each.difference)}{ends} BLEU beside {second}"
+    what = f"{first} is {sign * each.difference:.1f} BLEU"
+    if each.low is not None and each.high is not None:
+        low, high = sorted((sign * each.low, sign * each.high))
+        what += f" [{low:.1f}, {high:.1f}]"
+    what += f" ahead of {second}"
     if each.p_value is None:
         return f"{what}; no test."
     p = f"p {p_text(p_of(each))}"
     return f"Yes: {what}, {p}." if _apart(each) else f"Not by this test: {what}, {p}."
-
-
-def _signed(*values: float) -> str:
-    return ", ".join(f"{value:+.1f}" for value in values)
 
 
 def _apart(each: PairedDifference) -> bool:
@@ -90,18 +84,17 @@ def p_text(value: float | None) -> str:
 def price(costs: Mapping[str, Cost]) -> str:
     """Parameters, minutes and speed of all systems."""
     parts = [
-        _each(costs, "million parameters", lambda cost: cost.parameters / 1e6, ".1f"),
+        _each(costs, "parameters", lambda cost: cost.parameters / 1e6, ".1f", "M"),
         _each(costs, "minutes of training", lambda cost: cost.minutes, ".0f"),
         _each(costs, "sentences/s translated with beam 5", lambda cost: cost.sentences_per_second.get(5), ".0f"),
     ]
-    return "; ".join(part for part in parts if part) + "."
+    sentence = "; ".join(part for part in parts if part)
+    return f"{sentence[:1].upper()}{sentence[1:]}."
 
 
-def _each(costs: Mapping[str, Cost], unit: str, of: Callable[[Cost], float | None], form: str) -> str:
+def _each(costs: Mapping[str, Cost], what: str, of: Callable[[Cost], float | None], form: str, unit: str = "") -> str:
     known = {name: value for name, cost in costs.items() if (value := of(cost)) is not None}
-    if not known:
-        return ""
-    return f"{', '.join(f'{format(value, form)} ({name})' for name, value in known.items())} {unit}"
+    return f"{what}: {', '.join(f'{name} {value:{form}}{unit}' for name, value in known.items())}" if known else ""
 
 
 def _fewest_seeds(comparison: Comparison) -> int:

@@ -2,6 +2,7 @@
 colour-blind, told apart in grey by the marks), and the light grey of a grid that stays behind the data."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from nmt.evaluation.metrics import Score
@@ -106,3 +107,20 @@ def shades(model: str) -> "Colormap":
 def plain(text: str) -> str:
     """Not to be taken for a formula."""
     return text.replace("$", r"\$")
+
+
+@cache
+def scripts() -> list[str]:
+    """Fonts for words of any language: matplotlib's own, and those of this machine that have what it lacks."""
+    from matplotlib.font_manager import fontManager
+
+    there = set(fontManager.get_font_names())
+    return ["DejaVu Sans", *(name for name in _OTHER_SCRIPTS if name in there)]
+
+
+_OTHER_SCRIPTS = (
+    *("Noto Sans CJK SC", "Noto Sans CJK JP", "WenQuanYi Zen Hei", "Droid Sans Fallback", "Arial Unicode MS"),
+    *("PingFang SC", "Hiragino Sans", "Apple SD Gothic Neo", "Microsoft YaHei", "Yu Gothic", "Malgun Gothic"),
+    *("Noto Sans Devanagari", "Noto Sans Bengali", "Noto Sans Tamil", "Noto Sans Telugu", "Nirmala UI"),
+    *("Noto Sans Thai", "Noto Sans Ethiopic", "Noto Sans Khmer", "Noto Sans Myanmar", "Leelawadee UI"),
+)

@@ -7,6 +7,7 @@ matplotlib and set into the page as SVG: their text stays text, and black and th
 import hashlib
 import io
 import re
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
@@ -20,10 +21,11 @@ _STYLE = """
 :root { color-scheme: light dark; --back: #fff; --text: #1b1b1b; --quiet: #555; --line: #ccc; --grid: #ddd;
   --shade: #f4f4f4; --link: #0b57a4; --own: #fbe3d0; --missing: #dceaf6; }
 @media (prefers-color-scheme: dark) { :root { --back: #16181c; --text: #e8e8e8; --quiet: #acb0b6; --line: #4a4e55;
-  --grid: #3a3d43; --shade: #212429; --link: #8ec2f5; --own: #5b3310; --missing: #12395a; } }
+  --grid: #3a3d43; --shade: #212429; --link: #8ec2f5; --own: #5b3310; --missing: #12395a; }
+  figure svg image { filter: brightness(1.35); } }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
-body { margin: 0 auto; padding: 1rem 1.25rem 4rem; max-width: 64rem; background: var(--back); color: var(--text);
+body { margin: 0 auto; padding: 1rem 1.25rem 4rem; max-width: 72rem; background: var(--back); color: var(--text);
   font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif; }
 h1 { font-size: 1.7rem; line-height: 1.25; margin: .6rem 0; }
 h2 { font-size: 1.3rem; margin: 2.2rem 0 .6rem; padding-top: .5rem; border-top: 1px solid var(--line); }
@@ -35,26 +37,27 @@ nav li { display: inline-block; margin: 0 1.2em .2em 0; }
 .scroll { overflow-x: auto; margin: .8rem 0; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
 caption { caption-side: top; text-align: left; color: var(--quiet); padding-bottom: .3rem; }
-th, td { padding: .28rem .65rem; text-align: right; vertical-align: top; white-space: nowrap; font-weight: normal;
+th, td { padding: .28rem .65rem; text-align: right; vertical-align: top; white-space: pre; font-weight: normal;
   border-bottom: 1px solid var(--line); }
-thead th { font-weight: 600; vertical-align: bottom; border-bottom: 2px solid var(--line); }
+thead th { font-weight: 600; white-space: pre-line; vertical-align: bottom; border-bottom: 2px solid var(--line); }
 th.left, td.left { text-align: left; }
 .notes { margin: .4rem 0 1rem; padding-left: 1.1rem; color: var(--quiet); font-size: .88rem; }
 figure { margin: 1rem 0 1.4rem; }
 figure .scroll { margin: 0; }
-figure svg { display: block; width: 100%; height: auto; }
+figure svg { display: block; max-width: 100%; height: auto; fill: currentColor; }
+.beside { display: flex; flex-wrap: wrap; gap: 0 2rem; }
+.beside figure { flex: 0 1 auto; min-width: 0; }
 figure svg * { stroke-linejoin: round; stroke-linecap: butt; }
 figcaption { max-width: 46rem; color: var(--quiet); font-size: .88rem; }
 pre { background: var(--shade); padding: .6rem .8rem; overflow-x: auto; font-size: .85rem; line-height: 1.45; }
-dl { display: grid; grid-template-columns: minmax(6rem, max-content) minmax(0, 46rem); gap: .3rem 1rem;
-  margin: .8rem 0; }
-dt { color: var(--quiet); max-width: 13rem; overflow-wrap: break-word; }
+dl { display: grid; grid-template-columns: 11rem minmax(0, 46rem); gap: .3rem 1rem; margin: .8rem 0; }
+dt { color: var(--quiet); overflow-wrap: break-word; }
 dd { margin: 0; overflow-wrap: break-word; }
 dl + dl { border-top: 1px solid var(--line); padding-top: .8rem; }
 @media (max-width: 40rem) {
   dl { display: block; }
   dd { margin-bottom: .5rem; }
-  dt { font-size: .85rem; max-width: none; }
+  dt { font-size: .85rem; }
 }
 ins, del { padding: 0 .15em; border-radius: .2em; -webkit-box-decoration-break: clone; box-decoration-break: clone; }
 ins { background: var(--own); text-decoration: underline; text-decoration-thickness: .12em; }
@@ -67,11 +70,12 @@ del { background: var(--missing); text-decoration: line-through; }
   nav { display: none; }
   .scroll, pre { overflow: visible; }
   table { font-size: 8pt; }
-  th, td { padding: 1.2mm 1.6mm; white-space: normal; }
+  th, td { padding: 1.2mm 1.6mm; white-space: pre-line; }
   pre { padding: 0; white-space: pre-wrap; overflow-wrap: anywhere; }
   thead { display: table-header-group; }
   tr, figure, dl { break-inside: avoid; }
   figure svg { min-width: 0 !important; max-height: 230mm; }
+  figure svg image { filter: none; }
   h2, h3, caption { break-after: avoid; }
 }
 """
@@ -149,7 +153,7 @@ def table(
 
     Args:
         header: names of the columns.
-        rows: as many cells each.
+        rows: as many cells each; a line break within a cell is kept.
         left: columns of words; the others are numbers and stand at the right.
         caption: above it.
     """
@@ -193,6 +197,11 @@ def picture(figure: "Figure", alternative: str, caption: str = "") -> Markup:
     return Markup("<figure>{}{}</figure>").format(image, below)
 
 
+def beside(*pictures: str) -> Markup:
+    """Pictures side by side, as many as the page is wide for."""
+    return Markup('<div class="beside">{}</div>').format(_joined(pictures))
+
+
 def _vector(figure: "Figure", alternative: str) -> Markup:
     """The picture as an ``<svg>`` element that gets along with others on a page."""
     import matplotlib
@@ -200,7 +209,9 @@ def _vector(figure: "Figure", alternative: str) -> Markup:
     drawn = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "nmt"}):
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        figure.savefig(drawn, format="svg", transparent=True, metadata=nothing)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing")  # here; the reader's browser has fonts of its own
+            figure.savefig(drawn, format="svg", transparent=True, metadata=nothing)
     text = drawn.getvalue()
     root = ElementTree.fromstring(text)
     _make_unique(root, hashlib.sha256((alternative + text).encode()).hexdigest()[:8])
@@ -217,7 +228,7 @@ def _vector(figure: "Figure", alternative: str) -> Markup:
         "role": "img",
         "aria-label": alternative,
         # as large as drawn, or as the page is wide; but never so small that its text cannot be read
-        "style": f"max-width: {width * 4 / 3:.0f}px; min-width: {min(width * 4 / 3, 560):.0f}px; "
+        "style": f"width: {width * 4 / 3:.0f}px; min-width: {min(width * 4 / 3, 560):.0f}px; "
         f"aspect-ratio: {width:.0f} / {height:.0f}",
     }
     return Markup(ElementTree.tostring(root, encoding="unicode"))
