@@ -28,7 +28,7 @@ BEAMS = (1, 2, 4, 8, 12, 32, 64)
 
 
 def comparison(seeds: int = 3) -> Comparison:
-    """Everything that a comparison can hold."""
+    """Everything that a comparison can hold, measured on one text."""
     names = list(BLEU)
     return Comparison(
         title="Three architectures, one budget",

@@ -95,7 +95,9 @@ def heat_map(made: AttentionMap) -> "Figure":
     from matplotlib.figure import Figure
 
     rows, columns = made.weights.shape
-    figure = Figure(figsize=(max(4.0, 1.9 + 0.2 * columns), max(3.6, 1.6 + 0.19 * rows)), layout="constrained", dpi=150)
+    beside, below = (0.08 * max(map(len, tokens)) for tokens in (made.target, made.source))  # what the labels take
+    size = (max(4.0, 1.4 + beside + 0.2 * columns), max(3.6, 1.2 + below + 0.19 * rows))
+    figure = Figure(figsize=size, layout="constrained", dpi=150)
     axes = figure.add_subplot()
     image = axes.imshow(made.weights, shades(made.model), vmin=0.0, vmax=1.0, aspect="auto")
     _label(axes, made.source, made.target)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from nmt.analysis.comparison import Curve, CurvePoint, Estimate
-from nmt.analysis.figures import GRID, Style, draw_line, plain, quiet, styles
+from nmt.analysis.figures import GRID, Style, draw_line, plain, quiet, styles, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +42,10 @@ def quality_figure(title: str, systems: Systems, panels: Sequence[Panel]) -> "Fi
     """A dot and its interval for each system, a panel for each figure; small hollow dots are single seeds."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(2.2 + 2.9 * len(panels), 1.25 + ROW * len(systems)), layout="constrained", dpi=150)
+    names = [name for name, _ in systems]
+    figure = Figure(
+        figsize=(1.0 + _room(names) + 2.9 * len(panels), 1.25 + ROW * _lines(names)), layout="constrained", dpi=150
+    )
     row = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
     looks = styles(systems)
     for axes, panel in zip(row, panels, strict=True):
@@ -50,7 +53,7 @@ def quality_figure(title: str, systems: Systems, panels: Sequence[Panel]) -> "Fi
             if name in panel.values:
                 _dot(axes, panel.values[name], place, looks[name])
         axes.set_xlabel(plain(panel.axis))
-        _rows(axes, [name for name, _ in systems])
+        _rows(axes, names)
     figure.suptitle(plain(title), x=0.01, ha="left", fontsize="medium")
     return figure
 
@@ -76,7 +79,8 @@ def differences_figure(title: str, axis: str, rows: Sequence[Interval]) -> "Figu
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.5, 1.2 + ROW * len(rows)), layout="constrained", dpi=150)
+    names = [row.name for row in rows]
+    figure = Figure(figsize=(5.5 + _room(names), 1.2 + ROW * _lines(names)), layout="constrained", dpi=150)
     axes = figure.add_subplot()
     axes.axvline(0, color="#000000", linewidth=1, linestyle="--")
     for place, row in enumerate(rows):
@@ -90,14 +94,25 @@ def differences_figure(title: str, axis: str, rows: Sequence[Interval]) -> "Figu
             p = "p < 0.001" if row.p_value < 0.001 else f"p = {row.p_value:.3f}"
             axes.annotate(p, (1.01, place), xycoords=("axes fraction", "data"), va="center", fontsize="small")
     axes.set_xlabel(plain(axis))
-    _rows(axes, [row.name for row in rows])
+    _rows(axes, names)
     axes.set_title(plain(title), loc="left", fontsize="medium")
     return figure
 
 
+def _room(names: Sequence[str]) -> float:
+    """Inches that the names take beside a picture."""
+    return 0.2 + 0.085 * max(len(line) for name in names for line in wrapped(name).split("\n"))
+
+
+def _lines(names: Sequence[str]) -> float:
+    """Rows that the names take."""
+    most = max(wrapped(name).count("\n") + 1 for name in names)
+    return len(names) * max(1.0, 0.55 * most)
+
+
 def _rows(axes: "Axes", names: Sequence[str]) -> None:
     """A row for each name, the first on top."""
-    axes.set_yticks(range(len(names)), [plain(name) for name in names])
+    axes.set_yticks(range(len(names)), [wrapped(name) for name in names])
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     axes.grid(color=GRID, linewidth=0.6)
@@ -115,7 +130,7 @@ def curves_figure(title: str, systems: Systems, curves: Sequence[Curve]) -> "Fig
     looks = styles(systems)
     named: set[str] = set()
     for curve in curves:
-        label = None if curve.system in named else plain(curve.system)
+        label = None if curve.system in named else wrapped(curve.system)
         named.add(curve.system)
         for column, (_, place) in enumerate(_SCALES):
             points = [(place(point), point.perplexity) for point in curve.points]
@@ -183,7 +198,8 @@ def cost_figure(title: str, systems: Systems, panels: Sequence[Panel]) -> "Figur
 
     columns = min(3, len(panels))
     lines = -(-len(panels) // columns)
-    size = (2.0 + 2.9 * columns, 0.4 + lines * (0.85 + ROW * len(systems)))
+    names = [name for name, _ in systems]
+    size = (1.0 + _room(names) + 2.9 * columns, 0.4 + lines * (0.85 + ROW * _lines(names)))
     figure = Figure(figsize=size, layout="constrained", dpi=150)
     grid = figure.subplots(lines, columns, squeeze=False, sharey=True).flat
     looks = styles(systems)
@@ -204,7 +220,7 @@ def cost_figure(title: str, systems: Systems, panels: Sequence[Panel]) -> "Figur
         axes.set_xlim(0, 1.28 * max(each.value for each in panel.values.values()) or 1.0)
         axes.set_xlabel(plain(panel.axis))
         axes.locator_params(axis="x", nbins=4)
-        _rows(axes, [name for name, _ in systems])
+        _rows(axes, names)
         axes.grid(visible=False, axis="y")
     for axes in list(grid)[len(panels) :]:
         axes.remove()
@@ -230,7 +246,7 @@ def beam_figure(
     sizes = sorted({size for _, values in panels for curve in values.values() for size in curve})
     for axes, (axis, values) in zip(row, panels, strict=True):
         for name, curve in values.items():
-            draw_line(axes, list(curve), list(curve.values()), looks[name], plain(name))
+            draw_line(axes, list(curve), list(curve.values()), looks[name], wrapped(name))
         axes.set_xscale("log", base=2)
         axes.set_xticks(sizes, [str(size) for size in sizes])
         axes.minorticks_off()

@@ -45,7 +45,11 @@ def write_page(comparison: Comparison, folder: Path) -> list[Path]:
     write_text(folder / PAGE_FILE, shown.markup())
     files = [folder / PAGE_FILE]
     for picture in shown.pictures:
-        files.append(folder / f"{picture.name}.png")
+        name, number = picture.name, 1
+        while folder / f"{name}.png" in files:  # of texts whose names differ in a sign only
+            number += 1
+            name = f"{picture.name}_{number}"
+        files.append(folder / f"{name}.png")
         picture.figure.savefig(files[-1])
     return files
 

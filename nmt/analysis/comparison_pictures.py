@@ -69,8 +69,12 @@ def differences_picture(text: TextResults) -> Picture:
         if each.metric.startswith("BLEU")
     ]
     figure = differences_figure(f"Differences on {text.name}", "difference in BLEU 13a, 95 % interval", rows)
-    said = "; ".join(f"{row.name}: {row.difference:+.1f}" for row in rows)
+    said = "; ".join(f"{' '.join(row.name.split())}: {row.difference:+.1f}" for row in rows)
     return Picture(f"differences_{_stem(text)}", figure, f"Differences in BLEU with 95 % intervals. {said}.")
+
+
+def _pair(second: str, first: str) -> str:
+    return f"{second}{' ' if len(second) + len(first) < 30 else chr(10)}− {first}"
 
 
 def _p(corrected: float | None, raw: float | None) -> float | None:

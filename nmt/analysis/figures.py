@@ -1,6 +1,7 @@
 """Pictures of finished models. A model has one colour and one mark everywhere (Okabe and Ito's palette: safe for the
 colour-blind, told apart in grey by the marks), and the light grey of a grid that stays behind the data."""
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -63,7 +64,7 @@ def scores_figure(title: str, axis: str, names: Sequence[str], series: Sequence[
     places = range(len(names))
     for run in series:
         look = looks[run.name]
-        draw_line(axes, places, [score.value for score in run.scores], look, plain(run.name))
+        draw_line(axes, places, [score.value for score in run.scores], look, wrapped(run.name))
         low, high = ([getattr(score, end) for score in run.scores] for end in ("low", "high"))
         axes.fill_between(places, low, high, color=look.colour, alpha=0.15, linewidth=0)
     sizes = [score.sentences for score in series[0].scores]
@@ -107,6 +108,19 @@ def shades(model: str) -> "Colormap":
 def plain(text: str) -> str:
     """Not to be taken for a formula."""
     return text.replace("$", r"\$")
+
+
+def wrapped(name: str, width: int = 32) -> str:
+    """A long name on several lines, cut after what joins its parts where that can be; its own line breaks stay."""
+    lines: list[str] = []
+    for line in name.split("\n"):
+        lines.append("")
+        for part in re.findall(r"[^ _/.-]*[ _/.-]?", line):
+            for piece in (part[at : at + width] for at in range(0, len(part), width)):
+                if len(lines[-1]) + len(piece) > width:
+                    lines.append("")
+                lines[-1] += piece
+    return plain("\n".join(lines))
 
 
 @cache

@@ -8,6 +8,7 @@ import hashlib
 import io
 import re
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
@@ -83,6 +84,7 @@ del { background: var(--missing); text-decoration: line-through; }
 _NOTHING_FROM_OUTSIDE = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 _HEADING = re.compile(r"<h2>(.*?)</h2>", re.DOTALL)
+_PICTURE = re.compile(r'<svg id="(\w+)".*?</svg>', re.DOTALL)
 
 _FOLLOWS_THE_PAGE = {"#000000": "currentColor", "#dddddd": "var(--grid)", "#ffffff": "var(--back)"}
 """Colours of a picture that are those of the page: of text and axes, of the grid, of what is empty."""
@@ -102,7 +104,14 @@ def page(title: str, sections: Sequence[str]) -> Markup:
         headings.append((address, match[1]))
         return f'<h2 id="{address}">{match[1]}</h2>'
 
-    body = _HEADING.sub(addressed, _joined(sections))
+    seen: Counter[str] = Counter()
+
+    def own(match: re.Match[str]) -> str:
+        """What a picture refers to is its own, also where the same picture is there twice."""
+        seen[match[1]] += 1
+        return match[0] if seen[match[1]] == 1 else match[0].replace(match[1], f"{match[1]}_{seen[match[1]]}")
+
+    body = _PICTURE.sub(own, _HEADING.sub(addressed, _joined(sections)))
     contents = "".join(f'<li><a href="#{address}">{heading}</a></li>' for address, heading in headings)
     navigation = f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n' if headings else ""
     return Markup(
@@ -214,7 +223,8 @@ def _vector(figure: "Figure", alternative: str) -> Markup:
             figure.savefig(drawn, format="svg", transparent=True, metadata=nothing)
     text = drawn.getvalue()
     root = ElementTree.fromstring(text)
-    _make_unique(root, hashlib.sha256((alternative + text).encode()).hexdigest()[:8])
+    prefix = f"p{hashlib.sha256(text.encode()).hexdigest()[:10]}"
+    _make_unique(root, prefix)
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]  # HTML knows SVG without its namespace
         if "style" in element.attrib:
@@ -224,6 +234,7 @@ def _vector(figure: "Figure", alternative: str) -> Markup:
             definitions.remove(style)
     width, height = (float(size) for size in root.attrib["viewBox"].split()[2:])  # points
     root.attrib = {
+        "id": prefix,
         "viewBox": root.attrib["viewBox"],
         "role": "img",
         "aria-label": alternative,
