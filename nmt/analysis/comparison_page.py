@@ -9,26 +9,14 @@ from pathlib import Path
 from markupsafe import Markup
 
 from nmt.analysis import html
-from nmt.analysis.attention_maps import CAPTION
-from nmt.analysis.comparison import BeamPoint, Comparison, Cost, Groups, Part, TextResults
-from nmt.analysis.comparison_pictures import (
-    Picture,
-    attention_pictures,
-    beams_picture,
-    cost_picture,
-    curves_picture,
-    differences_picture,
-    groups_picture,
-    quality_picture,
-)
-from nmt.analysis.comparison_summary import figure, p_text, score, summary
-from nmt.analysis.differences import LEGEND, marked
+from nmt.analysis.comparison import Comparison, Cost
+from nmt.analysis.comparison_pictures import Picture, cost_picture, curves_picture
+from nmt.analysis.comparison_summary import summary
+from nmt.analysis.comparison_text_page import TextSections
 from nmt.analysis.evaluated_runs import write_text
+from nmt.analysis.report import MISSING
 
 PAGE_FILE = "report.html"
-MISSING = "-"
-
-INTERVALS = "[low, high]: 95 % interval. ±: standard deviation over the seeds, where there are several."
 
 
 def write_page(comparison: Comparison, folder: Path) -> list[Path]:
@@ -60,44 +48,23 @@ class _Page:
     def __init__(self, comparison: Comparison) -> None:
         self.comparison = comparison
         self.pictures: list[Picture] = []
-        self._several = len(comparison.texts) > 1
 
     def markup(self) -> Markup:
         """The whole page."""
-        texts = self.comparison.texts
+        texts = [TextSections(self.comparison, text, self._picture) for text in self.comparison.texts]
         return html.page(
             self.comparison.title,
             [
                 html.section("In short", html.entries(summary(self.comparison)), self._systems()),
-                *(part for text in texts for part in self._scores(text)),
+                *(part for text in texts for part in text.scores()),
                 self._curves(),
                 self._cost(),
-                *(part for text in texts for part in self._closer(text)),
+                *(part for text in texts for part in text.closer()),
                 self._provenance(),
             ],
         )
 
-    def _scores(self, text: TextResults) -> list[Markup]:
-        return [
-            self._quality(text),
-            self._differences(text),
-            self._groups(text, text.by_length, "by_length", "By source length"),
-            self._groups(text, text.by_rarest_word, "by_rarest_word", "By rarest source word"),
-            self._rates(text),
-        ]
-
-    def _closer(self, text: TextResults) -> list[Markup]:
-        return [self._beams(text), self._examples(text), self._attention(text)]
-
-    # --- pieces -------------------------------------------------------------------------------------------------------
-
-    def _section(self, heading: str, text: TextResults, *blocks: str) -> Markup:
-        return html.section(f"{heading}: {text.name}" if self._several else heading, *blocks)
-
-    def _left_out(self, heading: str, text: TextResults, part: Part) -> Markup:
-        return self._section(heading, text, html.paragraph(f"Left out: {text.left_out.get(part, 'not measured')}."))
-
-    def _picture(self, picture: Picture, caption: str = "") -> Markup:
+    def _picture(self, picture: Picture, caption: str) -> Markup:
         self.pictures.append(picture)
         return html.picture(picture.figure, picture.alternative, caption)
 
@@ -108,132 +75,6 @@ class _Page:
             for system in self.comparison.systems
         ]
         return html.table(["system", "model", "seeds"], rows, left=(0, 1, 2))
-
-    # --- one text -----------------------------------------------------------------------------------------------------
-
-    def _quality(self, text: TextResults) -> Markup:
-        rows = [
-            [
-                name,
-                *map(_stacked, (score(quality.bleu), score(quality.chrf))),
-                *(_stacked(figure(each, ".2f")) for each in (quality.perplexity_per_word, quality.perplexity)),
-                _stacked(figure(quality.bits_per_byte, ".3f")),
-            ]
-            for name, quality in text.quality.items()
-        ]
-        header = ["system", "BLEU 13a", "chrF2", "perplexity per word", "perplexity", "bits per byte"]
-        return self._section(
-            "Quality",
-            text,
-            self._picture(quality_picture(self.comparison, text)),
-            html.table(header, rows, caption=f"{text.name}, {text.sentences:,} sentences"),
-            html.notes(
-                [INTERVALS, "Perplexity is of a target subword: only for systems with the same ones.", *text.notes]
-            ),
-        )
-
-    def _differences(self, text: TextResults) -> Markup:
-        if not text.differences:
-            return self._left_out("Differences", text, "differences")
-        several = any(each.corrected is not None for each in text.differences)
-        rows = []
-        for each in text.differences:
-            ends = MISSING if each.low is None or each.high is None else f"{each.low:+.2f} to {each.high:+.2f}"
-            row = [f"{each.second} − {each.first}", each.metric, f"{each.difference:+.2f}", ends]
-            corrected = [p_text(each.corrected).removeprefix("= ")] if several else []
-            rows.append([*row, p_text(each.p_value).removeprefix("= "), *corrected])
-        header = ["pair", "metric", "difference", "95 % interval", "p", *(["p, Holm"] if several else [])]
-        said = ["p: how often chance alone would make so large a difference, two-sided."]
-        if several:
-            said.append(
-                "Holm: the same, corrected for all pairs tested with this metric; it is what the picture shows."
-            )
-        return self._section(
-            "Differences",
-            text,
-            self._picture(differences_picture(text), "Filled: the interval leaves out zero."),
-            html.table(header, rows, left=(0, 1)),
-            html.notes(said),
-        )
-
-    def _groups(self, text: TextResults, groups: Groups | None, part: Part, heading: str) -> Markup:
-        if groups is None:
-            return self._left_out(heading, text, part)
-        rows = [
-            ["sentences", *(f"{count:,}" for count in groups.sentences)],
-            *([name, *(_stacked(score(each)) for each in groups.scores[name])] for name in groups.scores),
-        ]
-        return self._section(
-            heading,
-            text,
-            self._picture(groups_picture(self.comparison, text, groups, part), "Bands: 95 % intervals."),
-            html.table([groups.axis, *groups.names], rows, caption=f"BLEU 13a by {groups.axis}"),
-            html.notes([INTERVALS]),
-        )
-
-    def _rates(self, text: TextResults) -> Markup:
-        if not text.rates:
-            return self._left_out("What goes wrong", text, "rates")
-        rows = [
-            [
-                name,
-                _stacked(figure(rates.length_ratio, ".3f")),
-                *(_percent(rate) for rate in (rates.repetition.value, rates.empty.value, rates.limit_hits.value)),
-            ]
-            for name, rates in text.rates.items()
-        ]
-        header = ["system", "length ratio", "repetition", "empty", "cut at the limit"]
-        said = [
-            "Length ratio: tokens of the translations per token of the references.",
-            "Repetition: share of the translations' tokens. Empty, cut at the limit: share of the sentences.",
-        ]
-        return self._section("What goes wrong", text, html.table(header, rows), html.notes(said))
-
-    def _beams(self, text: TextResults) -> Markup:
-        if not text.beams:
-            return self._left_out("Size of the beam", text, "beams")
-        sizes = sorted({point.size for points in text.beams.values() for point in points})
-        rows = []
-        for metric, shown in _BEAM_ROWS:
-            for name, points in text.beams.items():
-                cells = {point.size: shown(point) for point in points}
-                rows.append([f"{metric}, {name}", *(cells.get(size, MISSING) for size in sizes)])
-        header = ["beam", *map(str, sizes)]
-        said = [
-            "Of one run of each system, the one with the first seed.",
-            "Score: of the model, mean over the sentences. Search errors: sentences to which a narrower beam gave a "
-            "translation of better score, so that this beam has missed it.",
-        ]
-        return self._section(
-            "Size of the beam",
-            text,
-            self._picture(beams_picture(self.comparison, text)),
-            html.table(header, rows),
-            html.notes(said),
-        )
-
-    def _examples(self, text: TextResults) -> Markup:
-        if not text.examples:
-            return self._left_out("Side by side", text, "examples")
-        blocks = [
-            html.entries(
-                [
-                    (f"source, line {example.number}", example.source),
-                    ("reference", example.reference),
-                    *((name, marked(line, example.reference)) for name, line in example.translations.items()),
-                ]
-            )
-            for example in text.examples
-        ]
-        return self._section("Side by side", text, Markup("<p>{}</p>").format(LEGEND), *blocks)
-
-    def _attention(self, text: TextResults) -> Markup:
-        if not text.attention:
-            return self._left_out("Where attention looked", text, "attention")
-        pictures = [self._picture(picture) for picture in attention_pictures(self.comparison, text)]
-        return self._section("Where attention looked", text, html.paragraph(CAPTION), html.beside(*pictures))
-
-    # --- runs ---------------------------------------------------------------------------------------------------------
 
     def _curves(self) -> Markup:
         heading = "While training"
@@ -257,11 +98,13 @@ class _Page:
             )
         header = ["run", "updates", "million tokens", "minutes", "lowest perplexity", "highest BLEU"]
         said = [
-            "On the validation set, perplexity of a target subword, BLEU of greedy translations.",
+            "On the validation set, perplexity of a target subword, BLEU by the search of the run's own configuration.",
             "Tokens are those of the target side; minutes are of training, validations included.",
         ]
+        if any(quality.perplexity is None for text in self.comparison.texts for quality in text.quality.values()):
+            said.append("The systems have different subwords: these perplexities cannot be compared.")
         return html.section(
-            heading, self._picture(curves_picture(self.comparison)), html.table(header, rows), html.notes(said)
+            heading, self._picture(curves_picture(self.comparison), ""), html.table(header, rows), html.notes(said)
         )
 
     def _cost(self) -> Markup:
@@ -289,7 +132,7 @@ class _Page:
         ]
         return html.section(
             "Cost",
-            self._picture(cost_picture(self.comparison)),
+            self._picture(cost_picture(self.comparison), ""),
             html.table(["system", *(name for name, _, _ in columns)], rows),
             html.notes(said),
         )
@@ -309,21 +152,3 @@ class _Page:
                 ]
             ),
         )
-
-
-def _stacked(text: str) -> str:
-    """The interval below the figure: columns stay narrow."""
-    return text.replace(" [", "\n[")
-
-
-def _percent(share: float | None) -> str:
-    return MISSING if share is None else f"{100 * share:.2f} %"
-
-
-_BEAM_ROWS: tuple[tuple[str, Callable[[BeamPoint], str]], ...] = (
-    ("BLEU 13a", lambda point: f"{point.bleu:.2f}"),
-    ("chrF2", lambda point: f"{point.chrf:.2f}"),
-    ("length ratio", lambda point: f"{point.length_ratio:.3f}"),
-    ("score", lambda point: MISSING if point.score is None else f"{point.score:.3f}"),
-    ("search errors", lambda point: _percent(point.search_errors)),
-)

@@ -39,7 +39,7 @@ def significance(text: TextResults, seeds: int) -> str:
     """The first two by BLEU, the pairs that cannot be told apart, and what so few seeds can say."""
     tested = [each for each in text.differences if each.metric.startswith("BLEU")]
     if not tested:
-        return text.left_out.get("differences", "No test was made.")
+        return f"{text.left_out.get('differences', 'no test was made')}."
     first, second = sorted(text.quality, key=lambda name: -text.quality[name].bleu.value)[:2]
     sentences = [_verdict(each, first) for each in tested if {each.first, each.second} == {first, second}]
     others = [each for each in tested if {each.first, each.second} != {first, second}]

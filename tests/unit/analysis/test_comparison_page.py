@@ -2,7 +2,7 @@
 
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -143,6 +143,32 @@ def test_one_system_with_one_seed_and_no_curve(tmp_path: Path) -> None:
     assert "-" in page.texts["td"]
     assert "±" not in "".join(page.texts["td"])
     assert len(page.all("svg")) == 2
+
+
+@pytest.mark.parametrize(
+    ("seeds", "test", "said"),
+    [
+        (1, "randomization", "approximate randomisation"),
+        (1, "bootstrap", "paired bootstrap"),
+        (3, "bootstrap", "Student's"),
+    ],
+)
+def test_it_says_which_test_was_made(
+    tmp_path: Path, seeds: int, test: Literal["randomization", "bootstrap"], said: str
+) -> None:
+    page = written(comparison(seeds)._replace(test=test), tmp_path)
+    [line] = [line for line in page.texts["li"] if line.startswith("p: ")]
+    assert said in line
+    assert ("seeds" in line) == (seeds > 1)
+
+
+def test_perplexities_that_cannot_be_compared_are_no_curve_to_compare(tmp_path: Path) -> None:
+    quality = {name: each._replace(perplexity=None) for name, each in text().quality.items()}
+    found = comparison()
+    other = written(found._replace(texts=(text()._replace(quality=quality),)), tmp_path)
+    said = "The systems have different subwords: these perplexities cannot be compared."
+    assert said in other.texts["li"]
+    assert said not in written(found, tmp_path).texts["li"]
 
 
 def test_two_texts_are_told_apart(tmp_path: Path) -> None:
