@@ -103,7 +103,7 @@ class TextSections:
 
     def _test(self) -> str:
         if min(len(system.runs) for system in self.comparison.systems) > 1:
-            return "paired bootstrap of the sentences and Student's t over the seeds, run by run of one seed"
+            return "paired bootstrap of the sentences and Student's t over the seeds, runs paired by seed"
         return _TESTS[self.comparison.test]
 
     def _groups(self, groups: Groups | None, part: Part, heading: str) -> Markup:

@@ -51,7 +51,7 @@ figure svg { display: block; max-width: 100%; height: auto; fill: currentColor; 
 figure svg * { stroke-linejoin: round; stroke-linecap: butt; }
 figcaption { max-width: 46rem; color: var(--quiet); font-size: .88rem; }
 pre { background: var(--shade); padding: .6rem .8rem; overflow-x: auto; font-size: .85rem; line-height: 1.45; }
-dl { display: grid; grid-template-columns: 11rem minmax(0, 46rem); gap: .3rem 1rem; margin: .8rem 0; }
+dl { display: grid; grid-template-columns: 12rem minmax(0, 46rem); gap: .3rem 1rem; margin: .8rem 0; }
 dt { color: var(--quiet); overflow-wrap: break-word; }
 dd { margin: 0; overflow-wrap: break-word; }
 dl + dl { border-top: 1px solid var(--line); padding-top: .8rem; }
