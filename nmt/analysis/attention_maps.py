@@ -12,6 +12,7 @@ from torch import Tensor
 
 from nmt.alignment import choose
 from nmt.analysis.diagnosis import Finding, LeftOut, Sentence, Subject, model_name, require_attention
+from nmt.analysis.figures import plain, scripts, shades
 from nmt.data.batch import collate
 from nmt.device import autocast
 from nmt.forced import force
@@ -31,6 +32,7 @@ class AttentionMap(NamedTuple):
     """Weights of one sentence, ready to be drawn."""
 
     title: str  # model; layer and head
+    model: str  # architecture, which gives the colour
     source: list[str]  # tokens, EOS last
     target: list[str]
     weights: np.ndarray  # [target, source]
@@ -52,10 +54,11 @@ def maps(subject: Subject) -> Finding:
         attention = forced_attention(subject, sentence)  # [tgt_len, layers, heads, src_len]
         chosen = choose(attention, subject.choice)
         source, target = tokens(subject, sentence)
-        made = AttentionMap(f"{name}\n{chosen.title}", source, target, chosen.weights.double().numpy())
+        model = subject.checkpoint.config.model.name
+        made = AttentionMap(f"{name}\n{chosen.title}", model, source, target, chosen.weights.double().numpy())
         figures[f"attention_{number}"] = heat_map(made)
         if chosen.layers * chosen.heads > 1:
-            figures[f"attention_{number}_heads"] = heads_map(name, attention, source, target)
+            figures[f"attention_{number}_heads"] = heads_map(name, model, attention, source, target)
         entries.append(
             {
                 "source": sentence.source,
@@ -92,18 +95,20 @@ def heat_map(made: AttentionMap) -> "Figure":
     from matplotlib.figure import Figure
 
     rows, columns = made.weights.shape
-    figure = Figure(figsize=(1.8 + 0.3 * columns, 1.9 + 0.26 * rows), layout="constrained", dpi=150)
+    beside, below = (0.08 * max(map(len, tokens)) for tokens in (made.target, made.source))  # what the labels take
+    size = (max(4.0, 1.4 + beside + 0.2 * columns), max(3.6, 1.2 + below + 0.19 * rows))
+    figure = Figure(figsize=size, layout="constrained", dpi=150)
     axes = figure.add_subplot()
-    image = axes.imshow(made.weights, "Blues", vmin=0.0, vmax=1.0, aspect="auto")
+    image = axes.imshow(made.weights, shades(made.model), vmin=0.0, vmax=1.0, aspect="auto")
     _label(axes, made.source, made.target)
     axes.set_xlabel("source token (the order of the sentence)")
     axes.set_ylabel("target token predicted with the row")
-    axes.set_title(made.title, loc="left", fontsize="small")
+    axes.set_title(plain(made.title), loc="left", fontsize="small")
     figure.colorbar(image, ax=axes, label="weight", fraction=0.03)
     return figure
 
 
-def heads_map(name: str, attention: Tensor, source: Sequence[str], target: Sequence[str]) -> "Figure":
+def heads_map(name: str, model: str, attention: Tensor, source: Sequence[str], target: Sequence[str]) -> "Figure":
     """Every layer (a row of panels) and head (a column) of a sentence; tokens are those of the large map."""
     from matplotlib.figure import Figure
 
@@ -112,21 +117,17 @@ def heads_map(name: str, attention: Tensor, source: Sequence[str], target: Seque
     panels = figure.subplots(layers, heads, squeeze=False, sharex=True, sharey=True)
     for layer, row in enumerate(panels):
         for head, axes in enumerate(row):
-            axes.imshow(attention[:, layer, head].numpy(), "Blues", vmin=0.0, vmax=1.0, aspect="auto")
+            axes.imshow(attention[:, layer, head].numpy(), shades(model), vmin=0.0, vmax=1.0, aspect="auto")
             axes.set_xticks([])
             axes.set_yticks([])
             axes.set_title(f"layer {layer + 1}, head {head + 1}", fontsize="x-small")
-    figure.supxlabel(f"source tokens: {source[0]} ... {source[-1]}", fontsize="small")
-    figure.supylabel(f"target tokens: {target[0]} ... {target[-1]}, from the top", fontsize="small")
-    figure.suptitle(f"{name}: every layer and head", fontsize="medium")
+    figure.supxlabel(plain(f"source tokens: {source[0]} ... {source[-1]}"), fontsize="small")
+    figure.supylabel(plain(f"target tokens: {target[0]} ... {target[-1]}, from the top"), fontsize="small")
+    figure.suptitle(f"{plain(name)}: every layer and head", fontsize="medium")
     return figure
 
 
 def _label(axes: "Axes", source: Sequence[str], target: Sequence[str]) -> None:
-    axes.set_xticks(range(len(source)), [_plain(token) for token in source], rotation=90, fontsize="small")
-    axes.set_yticks(range(len(target)), [_plain(token) for token in target], fontsize="small")
-
-
-def _plain(token: str) -> str:
-    """Not to be taken for a formula."""
-    return token.replace("$", r"\$")
+    family = scripts()
+    axes.set_xticks(range(len(source)), map(plain, source), rotation=90, fontsize="small", fontfamily=family)
+    axes.set_yticks(range(len(target)), map(plain, target), fontsize="small", fontfamily=family)
