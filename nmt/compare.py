@@ -1,33 +1,34 @@
-"""Set runs side by side: one table, intervals, significance tests.
+"""Set systems side by side: quality, tests, curves, cost, in one report.
 
     python -m nmt.compare runs/*
-    python -m nmt.compare runs/a_s1 runs/b_s1 --baseline runs/a_s1 --output report.md
+    python -m nmt.compare runs/*_s1 --beams 1 2 4 8 12 32 64 --output report
+    python -m nmt.compare runs/*_s* --budget steps --output report
     python -m nmt.compare runs/*_s1 --source own.en --reference own.fr --output report
 
-A run that has no evaluation with these search options yet, or one of an older checkpoint, is evaluated first. One that
-is there is taken as it is: --device, --precision and --batch-tokens are for the evaluations still to be made.
+Runs that differ in nothing but their seed are one system; with several seeds everything is said of systems. A run that
+has no evaluation with these search options yet, or one of an older checkpoint, is evaluated first. One that is there is
+taken as it is: --device, --precision and --batch-tokens are for the evaluations still to be made.
 """
 
 import argparse
-import json
+import dataclasses
+import shlex
 import sys
 from pathlib import Path
-from typing import Any
 
-from nmt.analysis.evaluated_runs import evaluate_run, find_evaluation, write_text
+from nmt.analysis import document
+from nmt.analysis.comparison.build import Options, build
+from nmt.analysis.comparison.runs import LoadedRun, LoadedSystem, run_names, systems_of
+from nmt.analysis.comparison.sections import sections, write_report
+from nmt.analysis.comparison.training import BUDGETS
+from nmt.analysis.evaluated_runs import Evaluated, evaluate_run, find_evaluation
 from nmt.analysis.evaluation import ParallelText, own_files
-from nmt.analysis.report import (
-    RunFigures,
-    by_length,
-    by_text,
-    comparison_report,
-    length_figure,
-    metrics_of,
-    significance,
-)
-from nmt.checkpoint import CheckpointError, load_config, resolve
 from nmt.cli import CommandParser, add_device_arguments, add_search_arguments, run, search_config
+from nmt.config import SearchConfig
 from nmt.device import resolve_device
+
+Wanted = str | ParallelText
+"""A split of each run's data, or text of the user's."""
 
 
 def parser() -> CommandParser:
@@ -38,25 +39,30 @@ def parser() -> CommandParser:
     add(
         "--split",
         choices=["test", "validation"],
-        default="test",
-        help="of the data each run was trained on (default: %(default)s; validation where there is no test split)",
+        help="of the data each run was trained on (default: test, validation where there is none; without "
+        "--source only)",
     )
-    add("--source", type=Path, metavar="FILE", help="translate this file instead, one sentence a line ...")
-    add("--reference", type=Path, metavar="FILE", help="... and score against this one, line by line")
+    add("--source", type=Path, nargs="+", metavar="FILE", help="translate these files, one sentence a line ...")
+    add("--reference", type=Path, nargs="+", metavar="FILE", help="... and score against these, line by line")
     add("--no-evaluate", action="store_true", help="only use evaluations that are there")
-    add("--baseline", metavar="RUN", help="test the others against this one (default: the best by BLEU)")
+    add("--baseline", metavar="SYSTEM", help="the system that the others are set against (default: the best by BLEU)")
     add(
         "--test",
         choices=["randomization", "bootstrap"],
         default="randomization",
-        help="paired test: approximate randomisation or paired bootstrap resampling (default: %(default)s)",
+        help="paired test where there is one seed: approximate randomisation or paired bootstrap (default: "
+        "%(default)s)",
     )
+    add("--budget", choices=list(BUDGETS), help="what the systems were given equally; refused if they were not")
     add(
-        "--output",
-        type=Path,
-        metavar="PATH",
-        help="also write the report here: FILE.md, FILE.json with every figure, or a folder for both and the pictures",
+        "--beams",
+        type=int,
+        nargs="+",
+        metavar="K",
+        help="sizes of the beam to try on the first text, with the first seed of each system",
     )
+    add("--title", metavar="TEXT", help="of the report")
+    add("--output", type=Path, metavar="FOLDER", help="write report.html, report.md, report.json and pictures here")
     add_search_arguments(parser)
     add_device_arguments(parser)
     return parser
@@ -64,114 +70,104 @@ def parser() -> CommandParser:
 
 def main() -> None:
     arguments = parser().parse_args()
-    if (arguments.source is None) != (arguments.reference is None):
-        raise ValueError("--source and --reference go together: one file of sentences, one of their translations")
-    if arguments.output is not None and arguments.output.suffix not in ("", ".md", ".json"):
-        raise ValueError(f"--output {arguments.output}: expected a folder, or a name that ends in .md or .json")
-    if arguments.output is not None and not arguments.output.parent.is_dir():
-        raise ValueError(f"--output {arguments.output}: no folder {arguments.output.parent}; make it first")
-    names = _names(arguments.runs)
-    if arguments.baseline is not None and _plain(arguments.baseline) not in names:
-        raise ValueError(f"--baseline {arguments.baseline}: none of the runs; they are {', '.join(names)}")
-    runs = [_figures(Path(path), name, arguments) for path, name in names.items()]
-    if not any(figures.metrics for figures in runs):
+    _check(arguments)
+    runs = [LoadedRun.read(name, path) for path, name in run_names(arguments.runs, _say).items()]
+    texts = _texts(arguments)
+    kept = [loaded for loaded in runs if _evaluate(loaded, texts, arguments)]
+    if not kept:
         raise ValueError("no run with an evaluation: nothing to compare")
-    baseline = None if arguments.baseline is None else names[_plain(arguments.baseline)]
-    if any(figures.name == baseline and figures.metrics is None for figures in runs):
-        raise ValueError(
-            f"--baseline {arguments.baseline}: not evaluated; leave out --no-evaluate to evaluate it first"
-        )
-    report = comparison_report(runs, baseline, arguments.test)
-    print(report)
+    systems = systems_of(kept)
+    for system in systems:
+        _try_beams(system, texts[0], arguments)
+    options = Options(
+        arguments.title,
+        arguments.baseline,
+        arguments.test,
+        arguments.budget,
+        shlex.join(["python", *sys.orig_argv[1:]]),
+        training_text=not arguments.no_evaluate,
+    )
+    comparison = build(systems, list(map(_name, texts)), options, _say)
+    print(document.markdown(comparison.title, sections(comparison)), end="")
     if arguments.output is not None:
-        _write(arguments.output, report, runs, _tree(runs, baseline, arguments))
+        arguments.output.mkdir(exist_ok=True)
+        for file in write_report(comparison, arguments.output):
+            _say(f"written: {file}")
 
 
-def _write(output: Path, report: str, runs: list[RunFigures], tree: dict[str, Any]) -> None:
-    """The report under the name asked for: one file, or a folder with both forms and the pictures."""
-    every_figure = json.dumps(tree, indent=2, ensure_ascii=False)
-    if output.suffix:
-        write_text(output, (every_figure if output.suffix == ".json" else report) + "\n")
-        return
-    output.mkdir(exist_ok=True)
-    write_text(output / "report.json", every_figure + "\n")
-    pictures = []
-    for group in by_text(runs):
-        name = f"bleu_by_length_{metrics_of(group[0])['split']}.png"
-        length_figure(group).savefig(output / name)
-        pictures.append(f"![BLEU by source length]({name})")
-    write_text(output / "report.md", "\n\n".join([report, *pictures]) + "\n")
-
-
-def _names(paths: list[str]) -> dict[str, str]:
-    """Path -> what to call it: the folder's name, or the whole path where two runs share a name. Others are skipped.
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse what does not fit together.
 
     Raises:
-        ValueError: none of the paths is a run.
+        ValueError: naming the option.
     """
-    found = []
-    for path in dict.fromkeys(map(_plain, paths)):
-        try:
-            resolve(path)
-            found.append(path)
-        except CheckpointError as error:
-            _say(f"skipped: {error}")
-    if not found:
-        raise ValueError("none of these is a run with a checkpoint: " + ", ".join(paths))
-    names = [_short(Path(path)) for path in found]
-    return {path: name if names.count(name) == 1 else path for path, name in zip(found, names, strict=True)}
+    if len(arguments.source or ()) != len(arguments.reference or ()):
+        raise ValueError("--source and --reference go together: files of sentences, as many files of translations")
+    for size in arguments.beams or ():
+        if size < 1:
+            raise ValueError(f"--beams: expected sizes of 1 or more, found {size}")
+    output = arguments.output
+    if output is not None and (output.is_file() or output.suffix in (".md", ".json", ".html")):
+        raise ValueError(f"--output {output}: expected a folder, which gets report.html, report.md and report.json")
+    if output is not None and not output.absolute().parent.is_dir():
+        raise ValueError(f"--output {output}: no folder {output.parent}; make it first")
 
 
-def _short(path: Path) -> str:
-    return f"{path.parent.parent.name}/{path.name}" if path.parent.name == "checkpoints" else path.resolve().name
+def _texts(arguments: argparse.Namespace) -> list[Wanted]:
+    """What to score on: a split, text of the user's, or both.
+
+    Raises:
+        ValueError: two files of one name, which their evaluations could not be told apart by.
+    """
+    own = [own_files(*pair) for pair in zip(arguments.source or (), arguments.reference or (), strict=True)]
+    wanted = [*([arguments.split or "test"] if arguments.split or not own else []), *own]
+    names = list(map(_name, wanted))
+    if len(set(names)) < len(names):
+        raise ValueError(f"--source: texts need different names up to the first dot, found {', '.join(names)}")
+    return wanted
 
 
-def _plain(path: str) -> str:
-    return str(Path(path))  # without a slash at the end
+def _name(text: Wanted) -> str:
+    return text if isinstance(text, str) else text.name
 
 
-def _figures(path: Path, name: str, arguments: argparse.Namespace) -> RunFigures:
-    """Everything about a run; it is evaluated if need be and allowed."""
-    summary: dict[str, Any] = {}
-    if (path / "summary.json").is_file():
-        summary = json.loads((path / "summary.json").read_text(encoding="utf-8"))
-    search = search_config(arguments, load_config(resolve(path)).search)
-    own = own_files(arguments.source, arguments.reference) if arguments.source else None
-    split: str | ParallelText = own or arguments.split
-    done = find_evaluation(path, split, search)
-    if done is None and arguments.no_evaluate:
-        which = (
-            f"--source {arguments.source} --reference {arguments.reference}" if own else f"--split {arguments.split}"
-        )
-        options = f"--checkpoint {path} {which} --beam-size {search.beam_size}"
-        _say(f"{name}: not evaluated; run: python -m nmt.evaluate {options}")
-    elif done is None:
+def _evaluate(loaded: LoadedRun, texts: list[Wanted], arguments: argparse.Namespace) -> bool:
+    """Whether a run has, by now, an evaluation of every text."""
+    search = search_config(arguments, loaded.config.search)
+    for text in texts:
+        found = _evaluation(loaded, text, search, arguments)
+        if found is None:
+            which = f"--split {text}" if isinstance(text, str) else f"--source {text.data['source']} ..."
+            command = f"python -m nmt.evaluate --checkpoint {loaded.path} {which} --beam-size {search.beam_size}"
+            _say(f"{loaded.name}: not evaluated, so left out; run: {command}")
+            return False
+        loaded.evaluations[_name(text)] = found
+    return True
+
+
+def _try_beams(system: LoadedSystem, text: Wanted, arguments: argparse.Namespace) -> None:
+    """Evaluate the first seed with every size of the beam asked for."""
+    usual = search_config(arguments, system.first.config.search)
+    found = {}
+    for size in sorted(set(arguments.beams or ())):
+        evaluated = _evaluation(system.first, text, dataclasses.replace(usual, beam_size=size), arguments)
+        if evaluated is None:
+            _say(f"{system.first.name}: no evaluation with a beam of {size}, so that point is left out")
+        else:
+            found[size] = evaluated
+    if found:
+        system.first.beams[_name(text)] = found
+
+
+def _evaluation(
+    loaded: LoadedRun, text: Wanted, search: SearchConfig, arguments: argparse.Namespace
+) -> Evaluated | None:
+    """The stored evaluation, or one made now unless that is not wanted."""
+    found = find_evaluation(loaded.path, text, search)
+    if found is None and not arguments.no_evaluate:
         device = resolve_device(arguments.device)
-        done = evaluate_run(path, split, search, device, arguments.precision, _say)
-    return RunFigures(name, summary, done.metrics if done else None, done.folder if done else None)
-
-
-def _tree(runs: list[RunFigures], baseline: str | None, arguments: argparse.Namespace) -> dict[str, Any]:
-    """The report as plain values."""
-    groups = [group for group in by_text(runs) if len(group) > 1]
-    return {
-        "runs": [{"name": figures.name, "summary": figures.summary, "metrics": figures.metrics} for figures in runs],
-        "test": arguments.test,
-        "significance": [
-            {
-                metric: {"signature": done.signature, "results": [result._asdict() for result in done.results]}
-                for metric, done in significance(group, baseline, arguments.test).items()
-            }
-            for group in groups
-        ],
-        "bleu_by_source_length": [
-            {
-                "groups": [part.name for part in slices],
-                "runs": {name: [score._asdict() for score in values] for name, values in scores.items()},
-            }
-            for slices, scores in map(by_length, by_text(runs))
-        ],
-    }
+        found = evaluate_run(loaded.path, text, search, device, arguments.precision, _say)
+    return found
 
 
 def _say(message: str) -> None:

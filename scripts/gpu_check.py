@@ -27,7 +27,6 @@ try:
     import torch
     import yaml
 
-    from nmt.analysis.fresh_process import peak_resident
     from nmt.analysis.training_speed import TrainingBench
     from nmt.cli import run
     from nmt.config import CONFIG_DIR, TrainConfig, parse
@@ -35,6 +34,7 @@ try:
     from nmt.data.dataset import PreparedData, prepare
     from nmt.data.loader import Loader
     from nmt.device import Precision, resolve_device
+    from nmt.machine import peak_resident
     from nmt.models import build
     from nmt.training.optim import build_optimizer
     from nmt.training.trainer import train

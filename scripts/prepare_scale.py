@@ -29,9 +29,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nmt.analysis.fresh_process import in_fresh_process, peak_resident
+from nmt.analysis.fresh_process import in_fresh_process
 from nmt.analysis.report import markdown_table
 from nmt.data.corpus import in_step, read_lines
+from nmt.machine import peak_resident
 
 PAIRS = (200_000, 500_000, 1_000_000, 2_000_000)
 HELD_OUT = 1000

@@ -3,7 +3,7 @@
 import math
 from itertools import combinations
 
-from nmt.analysis.comparison import (
+from nmt.analysis.comparison.tree import (
     AttentionWeights,
     BeamPoint,
     Comparison,
@@ -17,10 +17,10 @@ from nmt.analysis.comparison import (
     Provenance,
     Quality,
     Rates,
+    Run,
     System,
     TextResults,
 )
-from nmt.analysis.report import RunFigures
 
 BLEU = {"seq2seq": 13.0, "bahdanau": 40.1, "transformer": 41.7}
 LENGTHS = ("1-10", "11-20", "21-30", "31-40")
@@ -36,7 +36,9 @@ def comparison(seeds: int = 3) -> Comparison:
         test="randomization",
         budget="equal in updates (2,000); unequal in minutes and parameters",
         systems=tuple(
-            System(name, name, tuple(RunFigures(f"{name}_s{seed}", {}, None, None) for seed in range(1, seeds + 1)))
+            System(
+                name, name, tuple(Run(f"{name}_s{seed}", seed, f"runs/{name}_s{seed}") for seed in range(1, seeds + 1))
+            )
             for name in names
         ),
         texts=(text(seeds),),
@@ -60,11 +62,15 @@ def comparison(seeds: int = 3) -> Comparison:
             ),
             versions={"nmt": "0.1.0", "torch": "2.9.0", "sacrebleu": "2.6.0"},
             hardware=("2 cores of some processor", "1 thread a run"),
-            seeds={name: tuple(range(1, seeds + 1)) for name in names},
             data=("multi30k, fingerprint 0123456789abcdef",),
             dates=("2026-11-30 to 2026-12-01",),
         ),
     )
+
+
+def run(system: str, seed: int) -> Run:
+    """One training."""
+    return Run(f"{system}_s{seed}", seed, f"runs/{system}_s{seed}")
 
 
 def text(seeds: int = 3) -> TextResults:

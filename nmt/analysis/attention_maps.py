@@ -8,14 +8,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from nmt.alignment import choose
 from nmt.analysis.diagnosis import Finding, LeftOut, Sentence, Subject, model_name, require_attention
 from nmt.analysis.figures import plain, scripts, shades
 from nmt.data.batch import collate
-from nmt.device import autocast
+from nmt.data.tokenizer import TokenizerPair
+from nmt.device import SearchPrecision, autocast
 from nmt.forced import force
+from nmt.models.base import TranslationModel
 from nmt.tokens import EOS
 
 if TYPE_CHECKING:
@@ -77,17 +80,37 @@ def maps(subject: Subject) -> Finding:
 
 def forced_attention(subject: Subject, sentence: Sentence) -> Tensor:
     """Weights of every layer and head along the target: [tgt_len, layers, heads, src_len], on the CPU."""
-    batch = collate([[*sentence.source_ids, EOS]], [sentence.target_ids], [0]).to(subject.device)
-    with autocast(subject.device, subject.precision):
-        found = force([subject.checkpoint.model], batch, with_log_probabilities=False, with_attention=True).attention
+    source = [*sentence.source_ids, EOS]
+    return attention_along(subject.checkpoint.model, source, sentence.target_ids, subject.device, subject.precision)
+
+
+def attention_along(
+    model: TranslationModel,
+    source_ids: Sequence[int],
+    target_ids: Sequence[int],
+    device: torch.device,
+    precision: SearchPrecision,
+) -> Tensor:
+    """Weights of every layer and head while a model is led along a target: [tgt_len, layers, heads, src_len], on the
+    CPU. Both sides with EOS, but for a translation that was cut.
+    """
+    batch = collate([list(source_ids)], [list(target_ids)], [0]).to(device)
+    with autocast(device, precision):
+        found = force([model], batch, with_log_probabilities=False, with_attention=True).attention
     assert found is not None
     return found[0].cpu()
 
 
 def tokens(subject: Subject, sentence: Sentence) -> tuple[list[str], list[str]]:
     """Labels of columns and rows."""
-    tokenizers = subject.checkpoint.tokenizers
-    return tokenizers.source.pieces([*sentence.source_ids, EOS]), tokenizers.target.pieces(sentence.target_ids)
+    return labels(subject.checkpoint.tokenizers, [*sentence.source_ids, EOS], sentence.target_ids)
+
+
+def labels(
+    tokenizers: TokenizerPair, source_ids: Sequence[int], target_ids: Sequence[int]
+) -> tuple[list[str], list[str]]:
+    """Tokens of both sides."""
+    return tokenizers.source.pieces(source_ids), tokenizers.target.pieces(target_ids)
 
 
 def heat_map(made: AttentionMap) -> "Figure":

@@ -1,6 +1,5 @@
 """Tables of what :mod:`nmt.benchmark` has measured, and the facts about the machine that belong beside them."""
 
-import platform
 from collections.abc import Sequence
 from statistics import median
 
@@ -11,6 +10,7 @@ from nmt.analysis.report import markdown_table
 from nmt.analysis.training_memory import Peak, Point
 from nmt.analysis.training_speed import STAGES, Stage
 from nmt.device import cores, has_bf16
+from nmt.machine import processor
 
 MEGABYTE = 1 << 20
 
@@ -18,7 +18,7 @@ MEGABYTE = 1 << 20
 def machine(device: torch.device) -> dict[str, str | int | bool]:
     """What the figures depend on beside the program."""
     facts: dict[str, str | int | bool] = {
-        "cpu": _processor(),
+        "cpu": processor(),
         "cores": cores(),
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
@@ -35,17 +35,6 @@ def machine_line(facts: dict[str, str | int | bool]) -> str:
     together = "" if facts.get("processes", 1) == 1 else f"{facts['processes']} processes; "
     cores = f"{facts['cores']} cores, {facts['threads']} threads"
     return f"{together}{where}{facts['cpu']}, {cores}; torch {facts['torch']}; {bf16}"
-
-
-def _processor() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as stream:
-            for line in stream:
-                if line.startswith("model name"):
-                    return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
 
 
 def training_report(figures: Sequence[TrainingFigures]) -> str:

@@ -2,7 +2,8 @@
 
 An evaluation is a folder, ``<run>/evaluation/<split>_beam5/``: ``hypotheses.txt``, ``references.txt`` (untouched) and
 ``sources.txt``, line by line, so that anybody's ``sacrebleu references.txt -i hypotheses.txt`` gives the same figures;
-``likelihoods.tsv``, -log p(reference | source) of each line and its target subwords, EOS included; and
+``likelihoods.tsv``, -log p(reference | source) of each line and its target subwords, EOS included; ``scores.txt``, the
+model's score of each translation, which the search maximises (evaluations made before it was kept lack it); and
 ``metrics.json``, which is written last: where it stands, the evaluation is whole.
 """
 
@@ -18,13 +19,16 @@ from nmt.analysis.evaluation import Evaluation, ParallelText, evaluate, split_of
 from nmt.checkpoint import load, load_config, resolve
 from nmt.cli import default_search, naming
 from nmt.config import SearchConfig, to_tree
+from nmt.data.store import read_text
 from nmt.device import resolve_search_precision
+from nmt.evaluation.likelihood import Likelihood
 
 METRICS_FILE = "metrics.json"
 HYPOTHESES_FILE = "hypotheses.txt"
 REFERENCES_FILE = "references.txt"
 SOURCES_FILE = "sources.txt"
 LIKELIHOODS_FILE = "likelihoods.tsv"
+SCORES_FILE = "scores.txt"
 
 
 class Evaluated(NamedTuple):
@@ -32,6 +36,33 @@ class Evaluated(NamedTuple):
 
     folder: Path
     metrics: dict[str, Any]
+
+    @property
+    def sources(self) -> list[str]:
+        """The text, line by line."""
+        return read_text(self.folder / SOURCES_FILE)
+
+    @property
+    def references(self) -> list[str]:
+        """Its reference translation."""
+        return read_text(self.folder / REFERENCES_FILE)
+
+    @property
+    def hypotheses(self) -> list[str]:
+        """The model's."""
+        return read_text(self.folder / HYPOTHESES_FILE)
+
+    @property
+    def likelihoods(self) -> list[Likelihood]:
+        """Of each reference."""
+        lines = [line.split("\t") for line in read_text(self.folder / LIKELIHOODS_FILE)]
+        return [Likelihood(float(nll), int(tokens)) for nll, tokens in lines]
+
+    @property
+    def scores(self) -> list[float] | None:
+        """The model's of each translation; None where they were not kept."""
+        path = self.folder / SCORES_FILE
+        return [float(line) for line in read_text(path)] if path.is_file() else None
 
 
 def evaluate_run(
@@ -104,13 +135,14 @@ def evaluation_folder(path: Path, split: str, search: SearchConfig) -> Path:
 
 
 def write(evaluation: Evaluation, folder: Path) -> None:
-    """Write the five files, each whole or not at all, ``metrics.json`` last."""
+    """Write the six files, each whole or not at all, ``metrics.json`` last."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / METRICS_FILE).unlink(missing_ok=True)
     for name, lines in (
         (SOURCES_FILE, evaluation.text.sources),
         (REFERENCES_FILE, evaluation.text.references),
         (HYPOTHESES_FILE, evaluation.hypotheses),
+        (SCORES_FILE, [f"{score:.6f}" for score in evaluation.scores]),
         (LIKELIHOODS_FILE, [f"{likelihood.nll:.6f}\t{likelihood.tokens}" for likelihood in evaluation.likelihoods]),
     ):
         write_text(folder / name, "".join(f"{line}\n" for line in lines))

@@ -48,6 +48,7 @@ class Evaluation(NamedTuple):
     text: ParallelText
     hypotheses: list[str]
     likelihoods: list[Likelihood]  # of each reference
+    scores: list[float]  # the model's of each translation: what the search maximises
     metrics: dict[str, Any]  # plain values, ready for JSON
 
 
@@ -133,6 +134,7 @@ def evaluate(
         text,
         hypotheses,
         likelihoods,
+        [translation.score for translation in translations],
         {
             "model": checkpoint.config.model.name,
             "checkpoint": str(checkpoint.path),

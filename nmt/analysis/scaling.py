@@ -25,7 +25,7 @@ import numpy as np
 import torch
 
 from nmt.analysis.cost import operations
-from nmt.analysis.fresh_process import in_fresh_process, peak_memory
+from nmt.analysis.fresh_process import in_fresh_process
 from nmt.analysis.synthetic import FIRST_SUBWORD, Lengths, write_pairs
 from nmt.analysis.training_memory import STATES
 from nmt.analysis.uncached import Uncached
@@ -33,6 +33,7 @@ from nmt.config import ModelConfig, TrainConfig
 from nmt.data.batch import Batch, Group
 from nmt.data.loader import Loader
 from nmt.device import Precision, autocast, keep_freed_memory, synchronize
+from nmt.machine import peak_memory
 from nmt.models import build, parameter_count
 from nmt.models.base import TranslationModel
 from nmt.models.transformer import Transformer

@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 import torch
 
-from nmt.analysis.fresh_process import in_fresh_process, peak_memory
+from nmt.analysis.fresh_process import in_fresh_process
 from nmt.analysis.synthetic import uniform_lengths, write_pairs
 from nmt.config import TrainConfig
 from nmt.data.batch import Batch, Group
 from nmt.data.loader import Loader
 from nmt.data.store import PairDataset
 from nmt.device import Precision, keep_freed_memory
+from nmt.machine import peak_memory
 from nmt.models import build, parameter_count
 from nmt.training.optim import build_optimizer
 from nmt.training.update import Updater

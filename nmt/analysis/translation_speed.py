@@ -20,13 +20,14 @@ import numpy as np
 import torch
 
 from nmt import checkpoint
-from nmt.analysis.fresh_process import in_fresh_process, peak_memory
+from nmt.analysis.fresh_process import in_fresh_process
 from nmt.analysis.synthetic import FIRST_SUBWORD
 from nmt.analysis.uncached import Uncached
 from nmt.config import SearchConfig
 from nmt.data.corpus import is_blank
 from nmt.device import keep_freed_memory, resolve_device, resolve_search_precision, synchronize
 from nmt.engine import Request, TorchEngine
+from nmt.machine import peak_memory
 from nmt.models.base import TranslationModel
 from nmt.models.transformer import Transformer
 from nmt.translator import Translator

@@ -62,6 +62,16 @@ class Difference(NamedTuple):
     seeds: int
 
 
+class Mean(NamedTuple):
+    """A recipe's figure."""
+
+    value: float  # mean over the seeds
+    low: float  # 95 % interval
+    high: float
+    spread: float | None  # standard deviation over the seeds; None with one
+    seeds: tuple[float, ...]  # of each
+
+
 def sentence_scores(
     hypotheses: Sequence[str], references: Sequence[str], metric: Literal["bleu", "chrf"] = "bleu"
 ) -> Statistics:
@@ -83,6 +93,23 @@ def sentence_perplexities(nll: Sequence[float], tokens: Sequence[int]) -> Statis
     )
 
 
+def mean_over_seeds(runs: Sequence[Statistics], samples: int = RESAMPLES) -> Mean:
+    """The figure of a recipe, over runs on the same sentences. With two seeds or more its interval is one of recipes:
+    what another seed, and other sentences, might give; with one, of other sentences alone.
+
+    Raises:
+        ValueError: no runs, or other numbers of sentences.
+    """
+    _check_sentences(runs)
+    values = np.array([run.value for run in runs])
+    n = len(values)
+    of_sentences = float(np.mean([_resampled(run, samples) for run in runs], 0).var(ddof=1))
+    half_width = _half_width(0.05, of_sentences, float(values.var(ddof=1)) / n if n > 1 else 0.0, n)
+    mean = float(values.mean())
+    spread = float(values.std(ddof=1)) if n > 1 else None
+    return Mean(mean, mean - half_width, mean + half_width, spread, tuple(values.tolist()))
+
+
 def difference_over_seeds(
     first: Sequence[Statistics], second: Sequence[Statistics], samples: int = RESAMPLES
 ) -> Difference:
@@ -93,9 +120,7 @@ def difference_over_seeds(
     """
     if len(first) != len(second) or not first:
         raise ValueError(f"{len(first)} runs beside {len(second)}: every run needs its partner of the same seed")
-    counts = {len(run.rows) for run in (*first, *second)}
-    if len(counts) != 1:
-        raise ValueError(f"runs scored on {sorted(counts)} sentences: they must be scored on the same")
+    _check_sentences([*first, *second])
     values = np.array([[run.value for run in runs] for runs in (first, second)])  # [2, seeds]
     differences = values[1] - values[0]
     n = len(differences)
@@ -127,14 +152,26 @@ def _resampled(run: Statistics, samples: int) -> np.ndarray:
     return np.array([run.figure(total) for total in drawn @ run.rows])
 
 
+def _check_sentences(runs: Sequence[Statistics]) -> None:
+    counts = {len(run.rows) for run in runs}
+    if len(counts) != 1:
+        raise ValueError(f"runs scored on {sorted(counts)} sentences: they must be scored on the same")
+
+
+def _half_width(level: float, of_sentences: float, of_seeds: float, seeds: int) -> float:
+    """Of the interval that leaves out ``level``, for a mean with these two variances."""
+    from scipy.special import ndtri, stdtrit  # quantiles of the normal and of Student's distribution
+
+    of_t = float(stdtrit(seeds - 1, 1 - level / 2)) if of_seeds else 0.0
+    return math.hypot(float(ndtri(1 - level / 2)) * of_sentences**0.5, of_t * of_seeds**0.5)
+
+
 def _chance(difference: float, of_sentences: float, of_seeds: float, seeds: int) -> tuple[float, float]:
     """Half-width of the 95 % interval around a difference with these two variances, and its two-sided p-value."""
     from scipy.optimize import brentq
-    from scipy.special import ndtri, stdtrit  # quantiles of the normal and of Student's distribution
 
     def half_width(level: float) -> float:
-        of_t = float(stdtrit(seeds - 1, 1 - level / 2)) if of_seeds else 0.0
-        return math.hypot(float(ndtri(1 - level / 2)) * of_sentences**0.5, of_t * of_seeds**0.5)
+        return _half_width(level, of_sentences, of_seeds, seeds)
 
     if half_width(_SMALLEST) <= abs(difference):  # no chance at all, or next to none
         p_value = 1.0 if difference == 0 else _SMALLEST

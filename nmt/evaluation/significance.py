@@ -103,3 +103,14 @@ def _smallest_p(result: SystemResult, baseline: SystemResult, systems: Mapping[s
         return 1.0
     pairs = zip(systems[result.system], systems[baseline.system], strict=True)
     return 2.0 ** (1 - sum(ours != theirs for ours, theirs in pairs))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Each p-value corrected for all of them being tested (Holm 1979): the chance that any true null hypothesis of the
+    family is called false at a level is at most that level.
+    """
+    corrected, floor = [0.0] * len(p_values), 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=lambda place: p_values[place])):
+        floor = max(floor, min(1.0, (len(p_values) - rank) * p_values[place]))
+        corrected[place] = floor
+    return corrected

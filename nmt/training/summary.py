@@ -6,6 +6,9 @@ The presence of a summary says that the run is finished.
 import json
 import os
 import platform
+import shlex
+import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,8 @@ import torch
 import nmt
 from nmt.config import TrainConfig
 from nmt.data.dataset import PreparedData
-from nmt.device import Precision
+from nmt.device import Precision, cores
+from nmt.machine import peak_memory, processor
 from nmt.models import parameter_count
 from nmt.models.base import TranslationModel
 
@@ -55,9 +59,25 @@ def versions() -> dict[str, str]:
     return {"nmt": nmt.__version__, "python": platform.python_version(), **{name: version(name) for name in names}}
 
 
-def write_summary(folder: Path, facts: dict[str, Any]) -> None:
-    """Write the summary, whole or not at all; threads and versions are added."""
-    tree = {**facts, "threads": torch.get_num_threads(), "versions": versions()}
+def write_summary(folder: Path, facts: dict[str, Any], device: torch.device) -> None:
+    """Write the summary, whole or not at all; machine, memory, date and versions are added.
+
+    ``peak_memory_mb`` is of this process: resident, or allocated by torch on a GPU, in MiB. A run that was continued
+    has that of its last process, and its command.
+    """
+    tree = {
+        **facts,
+        "command": shlex.join(["python", *sys.orig_argv[1:]]),
+        "peak_memory_mb": peak_memory(device) / (1 << 20),
+        "hardware": {"cpu": processor(), "cores": cores(), "device": _name(device)},
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "threads": torch.get_num_threads(),
+        "versions": versions(),
+    }
     temporary = folder / f"{SUMMARY_FILE}.tmp"
     temporary.write_text(json.dumps(tree, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     os.replace(temporary, folder / SUMMARY_FILE)
+
+
+def _name(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type

@@ -389,7 +389,7 @@ class Trainer:
             "processes": self.processes.size,
             "fingerprint": self.prepared.fingerprint,
         }
-        write_summary(self.config.run_dir, facts)
+        write_summary(self.config.run_dir, facts, self.device)
         best = f"{self.config.training.metric} {state.best_value}" if state.best_value is not None else "none"
         self.log.say(
             f"done: {state.step} updates, {facts['epochs']:.2f} epochs, {facts['minutes']:.1f} min, "

@@ -27,7 +27,7 @@ LAYERS = [
     {"search"},
     {"constraints", "largest", "lengths", "lexicon", "sampling"},
     {"models", "data"},
-    {"device", "cli"},
+    {"device", "cli", "machine"},
     {"config"},
     {"parse"},
     {"tokens"},

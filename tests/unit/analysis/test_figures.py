@@ -9,8 +9,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from nmt.analysis.attention_maps import AttentionMap, heat_map
-from nmt.analysis.comparison import CurvePoint, Estimate
-from nmt.analysis.comparison_figures import (
+from nmt.analysis.comparison.figures import (
     Interval,
     Panel,
     beam_figure,
@@ -19,7 +18,7 @@ from nmt.analysis.comparison_figures import (
     differences_figure,
     quality_figure,
 )
-from nmt.analysis.comparison_pictures import (
+from nmt.analysis.comparison.pictures import (
     attention_pictures,
     beams_picture,
     cost_picture,
@@ -27,6 +26,7 @@ from nmt.analysis.comparison_pictures import (
     groups_picture,
     quality_picture,
 )
+from nmt.analysis.comparison.tree import CurvePoint, Estimate
 from nmt.analysis.figures import COLOURS, MARKS, shades, styles, wrapped
 from tests.comparisons import BLEU, comparison
 

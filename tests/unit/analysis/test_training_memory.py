@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from nmt.analysis import training_memory
-from nmt.analysis.fresh_process import peak_resident
 from nmt.analysis.synthetic import uniform_lengths, write_pairs
 from nmt.analysis.training_memory import Peak, Point, measure_point
 from nmt.data.batch import Group
+from nmt.machine import peak_resident
 from nmt.models import build, parameter_count
 from tests.tiny_run import compose_config
 

@@ -1,6 +1,7 @@
 """Recipes over seeds: calibrated without a difference whatever their spread; exact where one can count."""
 
 import random
+import statistics
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from nmt.evaluation.metrics import bleu
 from nmt.evaluation.over_seeds import (
     Statistics,
     difference_over_seeds,
+    mean_over_seeds,
     sentence_perplexities,
     sentence_scores,
 )
@@ -109,3 +111,32 @@ def test_what_has_no_partner_is_refused() -> None:
         difference_over_seeds([run], [run, run])
     with pytest.raises(ValueError, match=r"scored on \[25, 26\] sentences"):
         difference_over_seeds([run], [sentence_scores(REFERENCES[1:], REFERENCES[1:])])
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_the_interval_of_a_mean_holds_the_truth_in_nineteen_of_twenty(seeds: int) -> None:
+    """200 recipes whose true figure is 0; of sentences alone with one seed. 10 expected outside; the t-interval of the
+    seeds and that of the sentences, added, err on the side of doubt."""
+    generator = np.random.default_rng(5)
+    outside = 0
+    for _ in range(200):
+        spread = 0.3 if seeds > 1 else 0.0
+        runs = [drawn(generator, generator.normal(size=60), spread) for _ in range(seeds)]
+        found = mean_over_seeds(runs, samples=100)
+        outside += not found.low <= 0 <= found.high
+    assert outside <= 20
+    assert seeds > 1 or outside >= 3
+
+
+def test_a_mean_knows_its_seeds() -> None:
+    generator = np.random.default_rng(6)
+    runs = [drawn(generator, np.zeros(50), 1.0) for _ in range(3)]
+    found, values = mean_over_seeds(runs), [run.value for run in runs]
+    assert found.seeds == pytest.approx(values)
+    assert found.value == pytest.approx(statistics.fmean(values))
+    assert found.spread == pytest.approx(statistics.stdev(values))
+    one = mean_over_seeds(runs[:1])
+    assert one.spread is None
+    assert one.high - one.low < found.high - found.low
+    with pytest.raises(ValueError, match="scored on"):
+        mean_over_seeds([runs[0], Statistics(runs[1].rows[:40], mean)])

@@ -12,30 +12,21 @@ difference, as it is for BLEU.
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from typing import Literal, NamedTuple
 
 import regex
-from markupsafe import Markup
 
-Mark = Literal["same", "own", "missing"]
+from nmt.analysis.document import Piece
 
-_TAGS: dict[Mark, str] = {"same": "{}", "own": "<ins>{}</ins>", "missing": "<del>{}</del>"}
-
-LEGEND = Markup(
-    "<ins>Underlined</ins>: not in the reference, or not there. <del>Struck through</del>: in the reference, with "
-    "nothing in its place; no part of the translation."
+LEGEND = (
+    Piece("Underlined", "own"),
+    Piece(" or bold: not in the reference, or not there. ", "same"),
+    Piece("Struck through", "missing"),
+    Piece(": in the reference, with nothing in its place; no part of the translation.", "same"),
 )
 
 _WITHOUT_SPACES = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
 _LETTER = rf"(?![{_WITHOUT_SPACES}])[\p{{L}}\p{{N}}\p{{M}}_\u200c\u200d]"
 _WORD = regex.compile(rf"(?:{_LETTER})+(?:['’\-](?:{_LETTER})+)*|(?!\s)\X")
-
-
-class Piece(NamedTuple):
-    """Some text under one mark."""
-
-    text: str
-    mark: Mark
 
 
 def differences(translation: str, reference: str) -> list[Piece]:
@@ -62,13 +53,6 @@ def differences(translation: str, reference: str) -> list[Piece]:
         done = end
     pieces.append(Piece(translation[done:], "same"))
     return _merged(pieces)
-
-
-def marked(translation: str, reference: str) -> Markup:
-    """The translation as HTML: ``<ins>`` around its own words, ``<del>`` around what it lacks."""
-    return Markup("").join(
-        Markup(_TAGS[piece.mark]).format(piece.text) for piece in differences(translation, reference)
-    )
 
 
 def _spans(text: str) -> list[tuple[int, int]]:

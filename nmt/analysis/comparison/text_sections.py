@@ -1,22 +1,20 @@
-"""The sections of a comparison's page that are about one text: scores, tests, groups, rates, beams, translations."""
+"""The sections of a comparison that are about one text: scores, tests, groups, rates, beams, translations."""
 
 from collections.abc import Callable
 
-from markupsafe import Markup
-
-from nmt.analysis import html
 from nmt.analysis.attention_maps import CAPTION
-from nmt.analysis.comparison import BeamPoint, Comparison, Groups, Part, TextResults
-from nmt.analysis.comparison_pictures import (
-    Picture,
+from nmt.analysis.comparison.marks import LEGEND, differences
+from nmt.analysis.comparison.pictures import (
     attention_pictures,
     beams_picture,
     differences_picture,
     groups_picture,
     quality_picture,
 )
-from nmt.analysis.comparison_summary import figure, p_text, score
-from nmt.analysis.differences import LEGEND, marked
+from nmt.analysis.comparison.scores import FEWEST
+from nmt.analysis.comparison.summary import figure, p_text, score
+from nmt.analysis.comparison.tree import BeamPoint, Comparison, Groups, Part, TextResults
+from nmt.analysis.document import Block, Entries, Notes, Paragraph, Section, Shown, Table
 from nmt.analysis.report import MISSING
 from nmt.evaluation.significance import Method
 
@@ -26,18 +24,16 @@ INTERVALS = "[low, high]: 95 % interval. ±: standard deviation over the seeds, 
 class TextSections:
     """Every section of one text, whether there is something to show or the reason why not."""
 
-    def __init__(self, comparison: Comparison, text: TextResults, show: Callable[[Picture, str], Markup]) -> None:
+    def __init__(self, comparison: Comparison, text: TextResults) -> None:
         """
         Args:
             comparison: that the text is of.
             text: to show.
-            show: sets a picture and the caption below it into the page.
         """
         self.comparison = comparison
         self.text = text
-        self.show = show
 
-    def scores(self) -> list[Markup]:
+    def scores(self) -> list[Section]:
         """What is measured."""
         return [
             self._quality(),
@@ -47,18 +43,18 @@ class TextSections:
             self._rates(),
         ]
 
-    def closer(self) -> list[Markup]:
+    def closer(self) -> list[Section]:
         """What is seen from near."""
         return [self._beams(), self._examples(), self._attention()]
 
-    def _section(self, heading: str, *blocks: str) -> Markup:
+    def _section(self, heading: str, *blocks: Block) -> Section:
         several = len(self.comparison.texts) > 1
-        return html.section(f"{heading}: {self.text.name}" if several else heading, *blocks)
+        return Section(f"{heading}: {self.text.name}" if several else heading, blocks)
 
-    def _left_out(self, heading: str, part: Part) -> Markup:
-        return self._section(heading, html.paragraph(f"Left out: {self.text.left_out.get(part, 'not measured')}."))
+    def _left_out(self, heading: str, part: Part) -> Section:
+        return self._section(heading, Paragraph(f"Left out: {self.text.left_out.get(part, 'not measured')}."))
 
-    def _quality(self) -> Markup:
+    def _quality(self) -> Section:
         rows = [
             [
                 name,
@@ -71,14 +67,14 @@ class TextSections:
         header = ["system", "BLEU 13a", "chrF2", "perplexity per word", "perplexity", "bits per byte"]
         return self._section(
             "Quality",
-            self.show(quality_picture(self.comparison, self.text), ""),
-            html.table(header, rows, caption=f"{self.text.name}, {self.text.sentences:,} sentences"),
-            html.notes(
+            Shown([quality_picture(self.comparison, self.text)]),
+            Table(header, rows, caption=f"{self.text.name}, {self.text.sentences:,} sentences"),
+            Notes(
                 [INTERVALS, "Perplexity is of a target subword: only for systems with the same ones.", *self.text.notes]
             ),
         )
 
-    def _differences(self) -> Markup:
+    def _differences(self) -> Section:
         if not self.text.differences:
             return self._left_out("Differences", "differences")
         several = any(each.corrected is not None for each in self.text.differences)
@@ -96,9 +92,9 @@ class TextSections:
             )
         return self._section(
             "Differences",
-            self.show(differences_picture(self.text), "Filled: the interval leaves out zero."),
-            html.table(header, rows, left=(0, 1)),
-            html.notes(said),
+            Shown([differences_picture(self.text)], "Filled: the interval leaves out zero."),
+            Table(header, rows, left=(0, 1)),
+            Notes(said),
         )
 
     def _test(self) -> str:
@@ -106,7 +102,7 @@ class TextSections:
             return "paired bootstrap of the sentences and Student's t over the seeds, runs paired by seed"
         return _TESTS[self.comparison.test]
 
-    def _groups(self, groups: Groups | None, part: Part, heading: str) -> Markup:
+    def _groups(self, groups: Groups | None, part: Part, heading: str) -> Section:
         if groups is None:
             return self._left_out(heading, part)
         rows = [
@@ -115,12 +111,12 @@ class TextSections:
         ]
         return self._section(
             heading,
-            self.show(groups_picture(self.comparison, self.text, groups, part), "Bands: 95 % intervals."),
-            html.table([groups.axis, *groups.names], rows, caption=f"BLEU 13a by {groups.axis}"),
-            html.notes([INTERVALS]),
+            Shown([groups_picture(self.comparison, self.text, groups, part)], "Bands: 95 % intervals."),
+            Table([groups.axis, *groups.names], rows, caption=f"BLEU 13a by {groups.axis}"),
+            Notes([INTERVALS, f"Fewer than {FEWEST} sentences have no interval."]),
         )
 
-    def _rates(self) -> Markup:
+    def _rates(self) -> Section:
         if not self.text.rates:
             return self._left_out("What goes wrong", "rates")
         rows = [
@@ -134,11 +130,12 @@ class TextSections:
         header = ["system", "length ratio", "repetition", "empty", "cut at the limit"]
         said = [
             "Length ratio: tokens of the translations per token of the references.",
-            "Repetition: share of the translations' tokens. Empty, cut at the limit: share of the sentences.",
+            "Repetition: share of n-grams that their translation has had before. Empty, cut at the limit: share of the "
+            "sentences.",
         ]
-        return self._section("What goes wrong", html.table(header, rows), html.notes(said))
+        return self._section("What goes wrong", Table(header, rows), Notes(said))
 
-    def _beams(self) -> Markup:
+    def _beams(self) -> Section:
         if not self.text.beams:
             return self._left_out("Size of the beam", "beams")
         sizes = sorted({point.size for points in self.text.beams.values() for point in points})
@@ -155,31 +152,31 @@ class TextSections:
         ]
         return self._section(
             "Size of the beam",
-            self.show(beams_picture(self.comparison, self.text), ""),
-            html.table(header, rows),
-            html.notes(said),
+            Shown([beams_picture(self.comparison, self.text)]),
+            Table(header, rows),
+            Notes(said),
         )
 
-    def _examples(self) -> Markup:
+    def _examples(self) -> Section:
         if not self.text.examples:
             return self._left_out("Side by side", "examples")
         blocks = [
-            html.entries(
+            Entries(
                 [
                     (f"source, line {example.number}", example.source),
                     ("reference", example.reference),
-                    *((name, marked(line, example.reference)) for name, line in example.translations.items()),
+                    *((name, differences(line, example.reference)) for name, line in example.translations.items()),
                 ]
             )
             for example in self.text.examples
         ]
-        return self._section("Side by side", Markup("<p>{}</p>").format(LEGEND), *blocks)
+        return self._section("Side by side", Paragraph(LEGEND), *blocks)
 
-    def _attention(self) -> Markup:
+    def _attention(self) -> Section:
         if not self.text.attention:
             return self._left_out("Where attention looked", "attention")
-        pictures = [self.show(picture, "") for picture in attention_pictures(self.comparison, self.text)]
-        return self._section("Where attention looked", html.paragraph(CAPTION), html.beside(*pictures))
+        pictures = attention_pictures(self.comparison, self.text)
+        return self._section("Where attention looked", Paragraph(CAPTION), Shown(pictures))
 
 
 def _stacked(text: str) -> str:
@@ -192,7 +189,7 @@ def _percent(share: float | None) -> str:
 
 
 _TESTS: dict[Method, str] = {
-    "randomization": "approximate randomisation of the sentences",
+    "randomization": "approximate randomisation of the sentences (perplexity: paired bootstrap)",
     "bootstrap": "paired bootstrap of the sentences",
 }
 _BEAM_ROWS: tuple[tuple[str, Callable[[BeamPoint], str]], ...] = (

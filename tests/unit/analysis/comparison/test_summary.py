@@ -2,8 +2,8 @@
 
 import pytest
 
-from nmt.analysis.comparison import Cost, Estimate, PairedDifference, TextResults
-from nmt.analysis.comparison_summary import best, figure, p_text, price, significance, summary
+from nmt.analysis.comparison.summary import best, figure, p_text, price, significance, summary
+from nmt.analysis.comparison.tree import Cost, Estimate, PairedDifference, TextResults
 from tests.comparisons import comparison, text
 
 

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import pytest
 
-from nmt.analysis.comparison import Comparison
-from nmt.analysis.comparison_page import write_page
+from nmt.analysis.comparison.sections import write_report
+from nmt.analysis.comparison.tree import Comparison
 from tests.comparisons import BLEU, comparison, text
 from tests.pages import Page
 
@@ -27,13 +27,18 @@ def renamed(tree: Any, names: dict[str, str]) -> Any:
 
 
 def written(found: Comparison, folder: Path) -> Page:
-    files = write_page(found, folder)
+    files = write_report(found, folder)
     assert sorted(files) == sorted(folder.iterdir())
     page = Page(files[0].read_text(encoding="utf-8"))
-    assert files[0].name == "report.html"
-    assert len(page.all("svg")) == len(files) - 1, "every picture is on the page and beside it"
-    for file in files[1:]:
+    assert [file.name for file in files[:2]] == ["report.html", "report.md"]
+    assert files[-1].name == "report.json"
+    pictures = files[2:-1]
+    assert len(page.all("svg")) == len(pictures), "every picture is on the page and beside it"
+    markdown = files[1].read_text(encoding="utf-8")
+    for file in pictures:
         assert file.read_bytes().startswith(b"\x89PNG")
+        assert markdown.count(f"]({file.name})") == 1
+    assert markdown.count("\n## ") == len(page.texts["h2"])
     return page
 
 

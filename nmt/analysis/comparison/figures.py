@@ -6,7 +6,7 @@ A system has the same colour, mark and line in each of them (:mod:`nmt.analysis.
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from nmt.analysis.comparison import Curve, CurvePoint, Estimate
+from nmt.analysis.comparison.tree import Curve, CurvePoint, Estimate
 from nmt.analysis.figures import GRID, Style, draw_line, plain, quiet, styles, wrapped
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmt.analysis.differences import differences, marked
+from nmt.analysis.comparison.marks import differences
+from nmt.analysis.document import tagged
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ SENTENCES = st.lists(
 @given(SENTENCES, SENTENCES)
 def test_without_the_marks_it_is_the_translation(translation: str, reference: str) -> None:
     reader = _Reader()
-    reader.feed(str(marked(translation, reference)))
+    reader.feed(str(tagged(differences(translation, reference))))
     reader.close()
     assert reader.text == translation
     assert not reader.open

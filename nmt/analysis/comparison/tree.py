@@ -7,18 +7,25 @@ several seeds a figure is their mean. Renderings (page, Markdown, JSON) read thi
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from nmt.analysis.report import RunFigures
 from nmt.evaluation.significance import Method
 
 Part = Literal["differences", "by_length", "by_rarest_word", "rates", "beams", "examples", "attention"]
+
+
+class Run(NamedTuple):
+    """One training of a system."""
+
+    name: str
+    seed: int
+    path: str
 
 
 class System(NamedTuple):
     """A recipe, trained once or with several seeds."""
 
     name: str
-    model: str
-    runs: tuple[RunFigures, ...]  # one a seed
+    model: str  # architecture
+    runs: tuple[Run, ...]  # one a seed
 
 
 class Estimate(NamedTuple):
@@ -67,7 +74,7 @@ class Rates(NamedTuple):
     """What goes wrong that no score names."""
 
     length_ratio: Estimate  # tokens of the translations per token of the references
-    repetition: Estimate  # share of the translations' tokens, 0 to 1
+    repetition: Estimate  # share of n-grams that their translation has had before, nmt/evaluation/repetition.py
     empty: Estimate  # share of the sentences
     limit_hits: Estimate  # share of the sentences
 
@@ -156,7 +163,6 @@ class Provenance(NamedTuple):
     commands: tuple[str, ...]
     versions: Mapping[str, str]
     hardware: tuple[str, ...]
-    seeds: Mapping[str, tuple[int, ...]]  # by system
     data: tuple[str, ...]  # name and fingerprint
     dates: tuple[str, ...]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from nmt.analysis.comparison import Comparison, Cost, Estimate, PairedDifference, TextResults
+from nmt.analysis.comparison.tree import Comparison, Cost, Estimate, PairedDifference, TextResults
 
 LEVEL = 0.05
 """A difference with a p-value below it is called more than chance."""

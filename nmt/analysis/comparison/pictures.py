@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from nmt.analysis.attention_maps import AttentionMap, heat_map
-from nmt.analysis.comparison import BeamPoint, Comparison, Cost, Estimate, Groups, Quality, TextResults
-from nmt.analysis.comparison_figures import (
+from nmt.analysis.comparison.figures import (
     Interval,
     Panel,
     Systems,
@@ -18,23 +17,13 @@ from nmt.analysis.comparison_figures import (
     differences_figure,
     quality_figure,
 )
+from nmt.analysis.comparison.tree import BeamPoint, Comparison, Cost, Estimate, Groups, Quality, TextResults
+from nmt.analysis.document import Picture
 from nmt.analysis.figures import Series, scores_figure
 from nmt.evaluation.metrics import Score
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-
 Key = TypeVar("Key")
 Value = TypeVar("Value")
-
-
-class Picture(NamedTuple):
-    """A figure, and what it says to those who do not see it."""
-
-    name: str  # of its file, without ending
-    figure: "Figure"
-    alternative: str
 
 
 def systems_of(comparison: Comparison) -> Systems:
@@ -71,10 +60,6 @@ def differences_picture(text: TextResults) -> Picture:
     figure = differences_figure(f"Differences on {text.name}", "difference in BLEU 13a, 95 % interval", rows)
     said = "; ".join(f"{' '.join(row.name.split())}: {row.difference:+.1f}" for row in rows)
     return Picture(f"differences_{_stem(text)}", figure, f"Differences in BLEU with 95 % intervals. {said}.")
-
-
-def _pair(second: str, first: str) -> str:
-    return f"{second}{' ' if len(second) + len(first) < 30 else chr(10)}− {first}"
 
 
 def _p(corrected: float | None, raw: float | None) -> float | None:
