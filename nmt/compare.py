@@ -14,20 +14,20 @@ import argparse
 import dataclasses
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from nmt.analysis import document
 from nmt.analysis.comparison.build import Options, build
 from nmt.analysis.comparison.runs import LoadedRun, LoadedSystem, run_names, systems_of
-from nmt.analysis.comparison.sections import sections, write_report
+from nmt.analysis.comparison.sections import BRIEF, sections, write_report
 from nmt.analysis.comparison.training import BUDGETS
-from nmt.analysis.evaluated_runs import Evaluated, evaluate_run, find_evaluation
+from nmt.analysis.evaluated_runs import Wanted, evaluate_together, find_evaluation
 from nmt.analysis.evaluation import ParallelText, own_files
 from nmt.cli import CommandParser, add_device_arguments, add_search_arguments, run, search_config
-from nmt.config import SearchConfig
 from nmt.device import resolve_device
 
-Wanted = str | ParallelText
+Text = str | ParallelText
 """A split of each run's data, or text of the user's."""
 
 
@@ -61,6 +61,7 @@ def parser() -> CommandParser:
         metavar="K",
         help="sizes of the beam to try on the first text, with the first seed of each system",
     )
+    add("--jobs", type=int, default=1, metavar="N", help="evaluations at once (default: %(default)s)")
     add("--title", metavar="TEXT", help="of the report")
     add("--output", type=Path, metavar="FOLDER", help="write report.html, report.md, report.json and pictures here")
     add_search_arguments(parser)
@@ -73,12 +74,14 @@ def main() -> None:
     _check(arguments)
     runs = [LoadedRun.read(name, path) for path, name in run_names(arguments.runs, _say).items()]
     texts = _texts(arguments)
-    kept = [loaded for loaded in runs if _evaluate(loaded, texts, arguments)]
+    if not arguments.no_evaluate:
+        evaluate_together(_wanted(runs, texts, arguments), arguments.jobs, _say)
+    kept = [loaded for loaded in runs if _find(loaded, texts, arguments)]
     if not kept:
         raise ValueError("no run with an evaluation: nothing to compare")
     systems = systems_of(kept)
     for system in systems:
-        _try_beams(system, texts[0], arguments)
+        _find_beams(system, texts[0], arguments)
     options = Options(
         arguments.title,
         arguments.baseline,
@@ -88,7 +91,10 @@ def main() -> None:
         training_text=not arguments.no_evaluate,
     )
     comparison = build(systems, list(map(_name, texts)), options, _say)
-    print(document.markdown(comparison.title, sections(comparison)), end="")
+    shown = sections(comparison)
+    if arguments.output is not None:  # the rest stands there
+        shown = [section for section in shown if section.heading.partition(":")[0] in BRIEF]
+    print(document.markdown(comparison.title, shown), end="")
     if arguments.output is not None:
         arguments.output.mkdir(exist_ok=True)
         for file in write_report(comparison, arguments.output):
@@ -103,9 +109,10 @@ def _check(arguments: argparse.Namespace) -> None:
     """
     if len(arguments.source or ()) != len(arguments.reference or ()):
         raise ValueError("--source and --reference go together: files of sentences, as many files of translations")
-    for size in arguments.beams or ():
-        if size < 1:
-            raise ValueError(f"--beams: expected sizes of 1 or more, found {size}")
+    for name, numbers in (("--beams", arguments.beams or ()), ("--jobs", [arguments.jobs])):
+        for number in numbers:
+            if number < 1:
+                raise ValueError(f"{name}: expected 1 or more, found {number}")
     output = arguments.output
     if output is not None and (output.is_file() or output.suffix in (".md", ".json", ".html")):
         raise ValueError(f"--output {output}: expected a folder, which gets report.html, report.md and report.json")
@@ -113,7 +120,7 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ValueError(f"--output {output}: no folder {output.parent}; make it first")
 
 
-def _texts(arguments: argparse.Namespace) -> list[Wanted]:
+def _texts(arguments: argparse.Namespace) -> list[Text]:
     """What to score on: a split, text of the user's, or both.
 
     Raises:
@@ -127,15 +134,33 @@ def _texts(arguments: argparse.Namespace) -> list[Wanted]:
     return wanted
 
 
-def _name(text: Wanted) -> str:
+def _name(text: Text) -> str:
     return text if isinstance(text, str) else text.name
 
 
-def _evaluate(loaded: LoadedRun, texts: list[Wanted], arguments: argparse.Namespace) -> bool:
-    """Whether a run has, by now, an evaluation of every text."""
+def _wanted(runs: Sequence[LoadedRun], texts: Sequence[Text], arguments: argparse.Namespace) -> list[Wanted]:
+    """Every evaluation that the report needs."""
+    device = resolve_device(arguments.device)
+    firsts = {system.first.path for system in systems_of(runs)}
+    wanted = []
+    for loaded in runs:
+        usual = search_config(arguments, loaded.config.search)
+        sizes = _sizes(arguments) if loaded.path in firsts else []
+        searches = [usual, *(dataclasses.replace(usual, beam_size=size) for size in sizes if size != usual.beam_size)]
+        wanted += [Wanted(loaded.path, texts[0], search, device, arguments.precision) for search in searches]
+        wanted += [Wanted(loaded.path, text, usual, device, arguments.precision) for text in texts[1:]]
+    return wanted
+
+
+def _sizes(arguments: argparse.Namespace) -> list[int]:
+    return sorted(set(arguments.beams or ()))
+
+
+def _find(loaded: LoadedRun, texts: Sequence[Text], arguments: argparse.Namespace) -> bool:
+    """Whether a run has an evaluation of every text; if so, it gets them."""
     search = search_config(arguments, loaded.config.search)
     for text in texts:
-        found = _evaluation(loaded, text, search, arguments)
+        found = find_evaluation(loaded.path, text, search)
         if found is None:
             which = f"--split {text}" if isinstance(text, str) else f"--source {text.data['source']} ..."
             command = f"python -m nmt.evaluate --checkpoint {loaded.path} {which} --beam-size {search.beam_size}"
@@ -145,29 +170,18 @@ def _evaluate(loaded: LoadedRun, texts: list[Wanted], arguments: argparse.Namesp
     return True
 
 
-def _try_beams(system: LoadedSystem, text: Wanted, arguments: argparse.Namespace) -> None:
-    """Evaluate the first seed with every size of the beam asked for."""
+def _find_beams(system: LoadedSystem, text: Text, arguments: argparse.Namespace) -> None:
+    """The first seed with every size of the beam asked for."""
     usual = search_config(arguments, system.first.config.search)
     found = {}
-    for size in sorted(set(arguments.beams or ())):
-        evaluated = _evaluation(system.first, text, dataclasses.replace(usual, beam_size=size), arguments)
+    for size in _sizes(arguments):
+        evaluated = find_evaluation(system.first.path, text, dataclasses.replace(usual, beam_size=size))
         if evaluated is None:
             _say(f"{system.first.name}: no evaluation with a beam of {size}, so that point is left out")
         else:
             found[size] = evaluated
     if found:
         system.first.beams[_name(text)] = found
-
-
-def _evaluation(
-    loaded: LoadedRun, text: Wanted, search: SearchConfig, arguments: argparse.Namespace
-) -> Evaluated | None:
-    """The stored evaluation, or one made now unless that is not wanted."""
-    found = find_evaluation(loaded.path, text, search)
-    if found is None and not arguments.no_evaluate:
-        device = resolve_device(arguments.device)
-        found = evaluate_run(loaded.path, text, search, device, arguments.precision, _say)
-    return found
 
 
 def _say(message: str) -> None:

@@ -75,10 +75,10 @@ def main() -> None:
 
     print("\n=== comparison ===", file=sys.stderr, flush=True)
     print(flush=True)
-    report = next(iter(runs.values())).parent / "demo.md"
+    report = next(iter(runs.values())).parent / "demo_report"
     python("nmt.compare", *map(str, runs.values()), "--output", str(report))
     minutes = (time.monotonic() - started) / 60
-    print(f"\nDone in {minutes:.1f} minutes. The table is also in {report}.", file=sys.stderr)
+    print(f"\nDone in {minutes:.1f} minutes. The whole report: {report / 'report.html'}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,11 @@ model's score of each translation, which the search maximises (evaluations made 
 
 import json
 import os
-from collections.abc import Callable
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +24,7 @@ from nmt.checkpoint import load, load_config, resolve
 from nmt.cli import default_search, naming
 from nmt.config import SearchConfig, to_tree
 from nmt.data.store import read_text
-from nmt.device import resolve_search_precision
+from nmt.device import cores, limit_threads, resolve_search_precision
 from nmt.evaluation.likelihood import Likelihood
 
 METRICS_FILE = "metrics.json"
@@ -94,6 +98,48 @@ def evaluate_run(
     folder = output or evaluation_folder(path, text.name, search)
     write(evaluation, folder)
     return Evaluated(folder, evaluation.metrics)
+
+
+class Wanted(NamedTuple):
+    """An evaluation to be made; arguments of :func:`evaluate_run`."""
+
+    path: Path
+    split: str | ParallelText
+    search: SearchConfig
+    device: torch.device
+    precision: str
+
+
+def evaluate_together(wanted: Sequence[Wanted], jobs: int, log: Callable[[str], None]) -> None:
+    """Make several evaluations; each is on disk afterwards.
+
+    Args:
+        wanted: what to evaluate; what :func:`find_evaluation` has already is not made again.
+        jobs: processes that work at once and share the cores; with one there is no other process.
+        log: takes progress for people (other processes write theirs to stderr).
+    """
+    missing = [each for each in wanted if find_evaluation(each.path, each.split, each.search) is None]
+    if jobs == 1 or len(missing) < 2:
+        for each in missing:
+            evaluate_run(*each, log)
+        return
+    threads = max(1, cores() // jobs)
+    with ProcessPoolExecutor(jobs, get_context("spawn"), _in_another_process, (threads,)) as pool:
+        for done in [pool.submit(_evaluate_there, each) for each in missing]:
+            done.result()
+
+
+def _in_another_process(threads: int) -> None:
+    limit_threads(threads)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word; the process that waits says it
+
+
+def _evaluate_there(wanted: Wanted) -> None:
+    evaluate_run(*wanted, _say)
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
 
 
 def find_evaluation(path: Path, split: str | ParallelText, search: SearchConfig) -> Evaluated | None:

@@ -256,7 +256,7 @@ def test_mistakes_are_named(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None
         compare_command(monkeypatch, runs / "a_s1", "--output", runs / "report.md")
     with pytest.raises(ValueError, match=r"no folder .*nowhere"):
         compare_command(monkeypatch, runs / "a_s1", "--output", runs / "nowhere" / "report")
-    with pytest.raises(ValueError, match="--beams: expected sizes of 1 or more, found 0"):
+    with pytest.raises(ValueError, match="--beams: expected 1 or more, found 0"):
         compare_command(monkeypatch, runs / "a_s1", "--beams", "4", "0")
     with pytest.raises(ValueError, match="nothing to compare"):
         compare_command(monkeypatch, runs / "a_s1", "--no-evaluate")

@@ -1,21 +1,19 @@
 """From evaluated runs to a comparison: each part is measured, or a reason stands in its place."""
 
-import platform
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
 from nmt.analysis.comparison.looks import attention, beam_curve, examples, rates
-from nmt.analysis.comparison.runs import LoadedRun, LoadedSystem, TrainingText, check_comparable, training_text
+from nmt.analysis.comparison.provenance import provenance
+from nmt.analysis.comparison.runs import LoadedSystem, TrainingText, check_comparable, training_text
 from nmt.analysis.comparison.scores import Scores, pair
 from nmt.analysis.comparison.training import Budget, budget, cost, curve
-from nmt.analysis.comparison.tree import Comparison, Part, Provenance, System, TextResults
+from nmt.analysis.comparison.tree import Comparison, Part, System, TextResults
 from nmt.analysis.report import CHANGED, SIGNED, hardware_name, search_name, text_changed, text_name
-from nmt.device import cores
 from nmt.evaluation.repetition import ORDER, repeated_share
 from nmt.evaluation.significance import Method
-from nmt.machine import processor
 
 
 class Options(NamedTuple):
@@ -66,7 +64,7 @@ def build(
         tuple(results),
         tuple(curve(system.name, run) for system in systems for run in system.runs),
         costs,
-        _provenance(systems, texts, options, trained_on),
+        provenance([run for system in systems for run in system.runs], texts[0], [options.command], trained_on.names()),
     )
 
 
@@ -211,33 +209,3 @@ def _same_or_each(label: str, values: Mapping[str, str]) -> str:
         return f"{label}: {next(iter(values.values()))}"
     each = "; ".join(f"{name}: {value}" for name, value in values.items())
     return f"{label}, not the same for all, so that speeds cannot be compared: {each}"
-
-
-def _provenance(
-    systems: Sequence[LoadedSystem], texts: Sequence[str], options: Options, trained_on: _TrainingTexts
-) -> Provenance:
-    runs = [run for system in systems for run in system.runs]
-    versions: dict[str, str] = {}
-    for run in runs:
-        versions |= run.evaluations[texts[0]].metrics["versions"] | run.summary.get("versions", {})
-    hardware = [
-        f"trained on {made['device'] if made['device'] != 'cpu' else made['cpu']}, {made['cores']} cores, "
-        f"threads: {run.summary['threads']}, {run.summary['precision']}"
-        for run in runs
-        if (made := run.summary.get("hardware")) is not None
-    ]
-    hardware.append(f"compared on {processor()}, {cores()} cores")
-    dates = [run.summary["finished"][:10] for run in runs if "finished" in run.summary]
-    return Provenance(
-        (*dict.fromkeys(map(_command, runs)), options.command),
-        dict(sorted(versions.items())) or {"python": platform.python_version()},
-        tuple(dict.fromkeys(hardware)),
-        tuple(trained_on.names() or sorted({run.config.data.name for run in runs})),
-        (f"trained {min(dates)} to {max(dates)}",) if dates else (),
-    )
-
-
-def _command(run: LoadedRun) -> str:
-    """What trained a run; its configuration where that was not written down."""
-    made = run.summary.get("command")
-    return str(made) if made else f"# {run.name}: its command is not on record; all of it stands in its config.yaml"

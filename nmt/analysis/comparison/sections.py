@@ -10,14 +10,18 @@ from typing import Any
 
 from nmt.analysis import document
 from nmt.analysis.comparison.pictures import cost_picture, curves_picture
+from nmt.analysis.comparison.provenance import provenance_section
 from nmt.analysis.comparison.summary import summary
 from nmt.analysis.comparison.text_sections import TextSections
 from nmt.analysis.comparison.tree import Comparison, Cost, System
-from nmt.analysis.document import Code, Entries, Notes, Paragraph, Section, Shown, Table
+from nmt.analysis.document import Entries, Notes, Paragraph, Section, Shown, Table
 from nmt.analysis.evaluated_runs import write_text
 from nmt.analysis.report import MISSING
 
 JSON_FILE = "report.json"
+
+BRIEF = ("In short", "Quality", "Differences", "By source length", "Cost")
+"""Sections that say most."""
 
 
 def write_report(comparison: Comparison, folder: Path) -> list[Path]:
@@ -55,7 +59,7 @@ def sections(comparison: Comparison) -> list[Section]:
         _curves(comparison),
         _cost(comparison),
         *(part for text in texts for part in text.closer()),
-        _provenance(comparison),
+        provenance_section(comparison.provenance),
     ]
 
 
@@ -131,16 +135,3 @@ def _cost(comparison: Comparison) -> Section:
     ]
     table = Table(["system", *(name for name, _, _ in columns)], rows)
     return Section("Cost", [Shown([cost_picture(comparison)]), table, Notes(said)])
-
-
-def _provenance(comparison: Comparison) -> Section:
-    made = comparison.provenance
-    facts = [("data", made.data), ("hardware", made.hardware), ("dates", made.dates)]
-    return Section(
-        "How to do it again",
-        [
-            Code("\n".join(made.commands)),
-            Table(["package", "version"], list(made.versions.items()), left=(0, 1)),
-            Entries([(name, "; ".join(lines)) for name, lines in facts if lines]),
-        ],
-    )

@@ -10,8 +10,8 @@ from nmt.analysis.comparison.tree import Cost, Curve, CurvePoint
 from nmt.models import parameter_count
 from nmt.training.logging import METRICS_FILE
 
-Budget = Literal["steps", "time", "parameters"]
-BUDGETS: tuple[Budget, ...] = ("steps", "time", "parameters")
+Budget = Literal["steps", "tokens", "time", "parameters"]
+BUDGETS: tuple[Budget, ...] = ("steps", "tokens", "time", "parameters")
 
 EQUAL_WITHIN = 0.03
 """Relative difference up to which a budget counts as equal; a run stops after an update, not at a second."""
@@ -93,7 +93,12 @@ _KINDS: tuple[tuple[str, Callable[[Cost], float | None], str], ...] = (
     ("minutes", lambda cost: cost.minutes, ".1f"),
     ("parameters", lambda cost: cost.parameters, ",.0f"),
 )
-_DECLARED: dict[Budget, str] = {"steps": "updates", "time": "minutes", "parameters": "parameters"}
+_DECLARED: dict[Budget, str] = {
+    "steps": "updates",
+    "tokens": "target tokens",
+    "time": "minutes",
+    "parameters": "parameters",
+}
 
 
 def budget(costs: Mapping[str, Cost], declared: Budget | None) -> str:

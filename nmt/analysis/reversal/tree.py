@@ -1,0 +1,58 @@
+"""What a reversal ablation holds."""
+
+from typing import NamedTuple
+
+from nmt.analysis.comparison.tree import Curve, Groups, Provenance
+from nmt.analysis.time_lag import Lags
+from nmt.evaluation.over_seeds import Mean
+
+ARMS = ("source as it is", "source reversed")
+"""Names of the two arms, wherever they are shown."""
+
+
+class Effect(NamedTuple):
+    """One figure of both arms, and what reversing changes."""
+
+    name: str  # "test perplexity", "BLEU 13a, beam 12"
+    less_is_better: bool
+    forward: Mean
+    backward: Mean
+    difference: float  # reversed less as it is, mean over the seeds
+    low: float  # 95 % interval
+    high: float
+    p_value: float
+    paper: tuple[float, float] | None  # Sutskever et al. 2014, section 3.3: as it is, reversed
+
+
+class LagChange(NamedTuple):
+    """Time lags of a test set's aligned words, from gold alignments."""
+
+    forward: Lags
+    backward: Lags
+
+
+class PairResults(NamedTuple):
+    """A recipe with and without reversal."""
+
+    name: str
+    model: str
+    word_order: str | None
+    seeds: tuple[int, ...]
+    steps: int  # updates of each run
+    sentences: int  # of the test set
+    effects: tuple[Effect, ...]
+    by_length: Groups
+    curves: tuple[Curve, ...]
+    lags: LagChange | None  # where the data has gold alignments
+
+    def effect(self, name: str) -> Effect:
+        """By its name."""
+        return next(effect for effect in self.effects if effect.name == name)
+
+
+class Reversal(NamedTuple):
+    """Everything; the first pair is what it is about, the others are controls."""
+
+    title: str
+    pairs: tuple[PairResults, ...]
+    provenance: Provenance
