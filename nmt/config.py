@@ -181,6 +181,7 @@ class BahdanauConfig:
     attention_dim: int
     maxout_dim: int
     dropout: float
+    reverse_source: bool
     tie_embeddings: Tying
     initialization: Literal["paper", "xavier"]
 

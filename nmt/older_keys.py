@@ -34,6 +34,9 @@ ADDED: dict[str, Any] = {
 }
 """Keys that came after the first checkpoints were written, with the values that say what was done without them."""
 
+ADDED_TO_MODEL: dict[str, dict[str, Any]] = {"bahdanau": {"reverse_source": False}}
+"""The same for the keys of ``model``, by its name."""
+
 ADDED_TO_TEXT: dict[str, dict[str, Any]] = {
     "demo": {},
     "files": {"corpora": None, "sample_seed": None, "filters": NO_FILTERS},
@@ -45,6 +48,7 @@ ADDED_TO_TEXT: dict[str, dict[str, Any]] = {
 def fill_in(tree: dict[str, Any]) -> None:
     """Give a stored configuration the keys that it lacks, level by level."""
     _add(tree, ADDED)
+    _add(tree["model"], ADDED_TO_MODEL.get(tree["model"].get("name"), {}))
     _add(tree["data"], ADDED_TO_TEXT.get(tree["data"].get("kind"), {}))
 
 

@@ -1,7 +1,7 @@
-"""Arms of an experiment, each trained with several seeds: what ``reproduce_reversal.py`` and ``compare_models.py`` share.
+"""Arms of an experiment, each trained with several seeds; ``reproduce_reversal.py`` and ``compare_models.py`` share it.
 
-Each training is a process of its own (``python -m nmt.train ...``), several at once share out the cores. Nothing is done
-twice: a finished run is taken as it is, an interrupted one goes on where it stopped, here or by its own command.
+Each training is a process of its own (``python -m nmt.train ...``), several at once share out the cores. Nothing is
+done twice: a finished run is taken as it is, an interrupted one goes on where it stopped, here or by its own command.
 """
 
 import argparse
@@ -79,7 +79,7 @@ def check_arguments(arguments: argparse.Namespace) -> None:
 
 
 def trainings(arms: Sequence[Arm], seeds: Sequence[int], runs: Path, overrides: Sequence[str]) -> list[Training]:
-    """Every arm with every seed; all arms of the first seed first, so that a job that is stopped leaves something whole.
+    """Every arm with every seed; all arms of the first seed first, so that a job that is stopped leaves what is whole.
 
     Args:
         arms: what to train.

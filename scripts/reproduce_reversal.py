@@ -1,5 +1,5 @@
-"""Sutskever et al.'s ablation (2014, section 3.3): the fixed-vector model with and without its source reversed, all else
-equal, beside controls for which the explanation predicts something else. Called by ``make reproduce-reversal``.
+"""Sutskever et al.'s ablation (2014, section 3.3): the fixed-vector model with and without its source reversed, all
+else equal, beside controls for which the explanation predicts something else. Called by ``make reproduce-reversal``.
 
     python scripts/reproduce_reversal.py                                        # embedded data, within 15 minutes
     python scripts/reproduce_reversal.py --data multi30k -- data.folder=PATH    # hours

@@ -30,6 +30,7 @@ BAHDANAU = BahdanauConfig(
     attention_dim=7,
     maxout_dim=6,
     dropout=0.2,
+    reverse_source=False,
     tie_embeddings="none",
     initialization="xavier",
 )
@@ -54,6 +55,7 @@ CONFIGS: dict[str, ModelConfig] = {
     "seq2seq-shallow": replace(SEQ2SEQ, layers=1, reverse_source=False, tie_embeddings="three-way"),
     "bahdanau": BAHDANAU,
     "bahdanau-paper": replace(BAHDANAU, initialization="paper", tie_embeddings="two-way"),
+    "bahdanau-reversed": replace(BAHDANAU, reverse_source=True),
     "transformer": TRANSFORMER,
     "transformer-post": replace(TRANSFORMER, norm="post", activation="gelu", tie_embeddings="three-way"),
     "transformer-learned": replace(TRANSFORMER, positions="learned", max_positions=30, tie_embeddings="two-way"),

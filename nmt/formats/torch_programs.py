@@ -19,7 +19,8 @@ from nmt.models.attention import KeysValues
 from nmt.models.bahdanau import Bahdanau
 from nmt.models.base import State, TranslationModel
 from nmt.models.memory import FixedVector, Memory, MemoryTable
-from nmt.models.seq2seq import Seq2Seq, reverse_sentences
+from nmt.models.reversal import reverse_words
+from nmt.models.seq2seq import Seq2Seq
 from nmt.models.transformer import Transformer
 
 Tensors = tuple[Tensor, ...]
@@ -117,7 +118,7 @@ class Seq2SeqParts(Parts):
     def encode(self, source: Tensor, lengths: Tensor) -> FixedVector:
         """As the model's own."""
         if self.model.reverse_source:
-            source = reverse_sentences(source, lengths)
+            source = reverse_words(source, lengths)
         real = real_positions(source, lengths)
         x = self.model.embeddings.source(source).transpose(0, 1)  # [src_len, batch, dim]
         ends = []
@@ -161,10 +162,14 @@ class BahdanauParts(Parts):
 
     def encode(self, source: Tensor, lengths: Tensor) -> MemoryTable:
         """As the model's own."""
+        if self.model.reverse_source:
+            source = reverse_words(source, lengths)
         real = real_positions(source, lengths)
         x = self.model.embeddings.source(source).transpose(0, 1)  # [src_len, batch, embedding_dim]
         directions = [gru_direction(self.model.encoder, backward, x, real) for backward in (False, True)]
         annotations = torch.cat(directions, dim=2).transpose(0, 1)  # [batch, src_len, annotation_dim]
+        if self.model.reverse_source:
+            annotations = reverse_words(annotations, lengths)
         return self.model.reader.table(annotations, real.transpose(0, 1))
 
     def memory_tensors(self, memory: Memory) -> Tensors:

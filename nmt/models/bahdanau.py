@@ -14,7 +14,9 @@ position on only.
 
 Deviations from the paper: the GRU's reset gate acts after the recurrent product, tanh(W x + r * (U s)), as in torch and
 cuDNN, where the paper has tanh(W x + U (r * s)); dropout on embeddings, annotations and readout (0 gives the paper's
-model); optional weight tying; Xavier initialisation as an alternative to appendix B.
+model); optional weight tying; Xavier initialisation as an alternative to appendix B; optionally the encoder reads the
+source backwards (``reverse_source``), a control of Sutskever et al.'s ablation: annotations stand in the order of the
+sentence all the same.
 """
 
 from collections.abc import Callable
@@ -29,6 +31,7 @@ from nmt.models.base import Step, TranslationModel
 from nmt.models.dropout import Dropout
 from nmt.models.embedding import Embeddings
 from nmt.models.memory import Memory, MemoryTable
+from nmt.models.reversal import reverse_words
 
 RECURRENT = ("encoder.weight_hh_l0", "encoder.weight_hh_l0_reverse", "cell.recurrent_gates.weight")
 
@@ -41,6 +44,7 @@ class Bahdanau(TranslationModel):
     def __init__(self, config: BahdanauConfig, source_vocabulary: int, target_vocabulary: int) -> None:
         super().__init__()
         self.initialization = config.initialization
+        self.reverse_source = config.reverse_source
         embedding_dim, hidden_dim, annotation_dim = config.embedding_dim, config.hidden_dim, 2 * config.hidden_dim
         self.embeddings = Embeddings(
             source_vocabulary,
@@ -68,7 +72,9 @@ class Bahdanau(TranslationModel):
                 fill(name, parameter, generator)
 
     def encode(self, source: Tensor, source_lengths: Tensor) -> MemoryTable:
-        """Annotations and their keys."""
+        """Annotations and their keys, in the order of the sentence whichever way it was read."""
+        if self.reverse_source:
+            source = reverse_words(source, source_lengths)
         positions = torch.arange(source.size(1), device=source.device)
         mask = positions < source_lengths[:, None]  # [batch, src_len]
         embedded = self.dropout(self.embeddings.source(source))  # [batch, src_len, embedding_dim]
@@ -76,12 +82,19 @@ class Bahdanau(TranslationModel):
         lengths = source_lengths.clamp(min=1).cpu()
         packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
         annotations, _ = pad_packed_sequence(self.encoder(packed)[0], batch_first=True, total_length=source.size(1))
+        if self.reverse_source:
+            annotations = reverse_words(annotations, source_lengths)
         return self.reader.table(self.dropout(annotations), mask)  # annotations: [batch, src_len, 2 * hidden_dim]
 
     def init_state(self, memory: Memory) -> Tensor:
-        """s_0 = tanh(W_s backward h_1): the backward GRU has read the whole sentence when it arrives at word 1."""
+        """s_0 = tanh(W_s backward h_1): the backward GRU has read the whole sentence when it arrives at word 1, or,
+        with the source reversed, at its last word."""
         assert isinstance(memory, MemoryTable)
-        first = memory.values[:, 0].chunk(2, dim=-1)[1].masked_fill(memory.empty[:, None], 0.0)  # [batch, hidden_dim]
+        annotations = memory.values[:, 0]
+        if self.reverse_source:  # EOS is the last of the row, before it stands the word that was read first
+            last = (memory.mask.sum(1) - 2).clamp(min=0)
+            annotations = memory.values[torch.arange(len(last), device=last.device), last]
+        first = annotations.chunk(2, dim=-1)[1].masked_fill(memory.empty[:, None], 0.0)  # [batch, hidden_dim]
         return torch.tanh(self.initial(first)).float()
 
     def step(self, previous: Tensor, state: Tensor, memory: Memory, with_attention: bool = False) -> Step:

@@ -21,6 +21,7 @@ from nmt.models.base import Step, TranslationModel
 from nmt.models.dropout import Dropout
 from nmt.models.embedding import Embeddings
 from nmt.models.memory import FixedVector, Memory
+from nmt.models.reversal import reverse_words
 
 
 class Seq2Seq(TranslationModel):
@@ -55,7 +56,7 @@ class Seq2Seq(TranslationModel):
     def encode(self, source: Tensor, source_lengths: Tensor) -> FixedVector:
         """State of every layer after the last token of each row; a row without tokens leaves zeros."""
         if self.reverse_source:
-            source = reverse_sentences(source, source_lengths)
+            source = reverse_words(source, source_lengths)
         embedded = self.dropout(self.embeddings.source(source))  # [batch, src_len, embedding_dim]
         # Packed, so that each row's recurrence ends at its own last token and padding is never read.
         lengths = source_lengths.clamp(min=1).cpu()
@@ -104,19 +105,3 @@ def _number_format(device: torch.device) -> AbstractContextManager[object]:
     if device.type == "cpu" and torch.is_autocast_enabled("cpu") and not has_bf16(device):
         return torch.autocast("cpu", enabled=False)
     return nullcontext()
-
-
-def reverse_sentences(source: Tensor, source_lengths: Tensor) -> Tensor:
-    """Reverse the words of each row; EOS and padding stay where they are (section 3.3).
-
-    ``a b c EOS PAD`` becomes ``c b a EOS PAD``: the paper reverses the words of the sentence, and EOS is no word but
-    the sign that the sentence is over. Only EOS then stands between the first source word and the first target word.
-
-    Args:
-        source: [batch, src_len], each row ends in EOS, padded on the right.
-        source_lengths: [batch], EOS included.
-    """
-    positions = torch.arange(source.size(1), device=source.device)[None]  # [1, src_len]
-    words = source_lengths[:, None] - 1
-    order = torch.where(positions < words, words - 1 - positions, positions)  # [batch, src_len]
-    return source.gather(1, order)

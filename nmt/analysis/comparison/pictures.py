@@ -69,7 +69,7 @@ def _p(corrected: float | None, raw: float | None) -> float | None:
 def groups_picture(comparison: Comparison, text: TextResults, groups: Groups, name: str) -> Picture:
     """BLEU of groups of sentences, a line for each system."""
     series = [
-        Series(system, model, [_score(*each) for each in zip(groups.scores[system], groups.sentences, strict=True)])
+        Series(system, model, [as_score(*each) for each in zip(groups.scores[system], groups.sentences, strict=True)])
         for system, model in systems_of(comparison)
         if system in groups.scores
     ]
@@ -79,7 +79,8 @@ def groups_picture(comparison: Comparison, text: TextResults, groups: Groups, na
     return Picture(f"{name}_{_stem(text)}", figure, f"BLEU by {groups.axis}, groups {ends}. {said}.")
 
 
-def _score(estimate: Estimate, sentences: int) -> Score:
+def as_score(estimate: Estimate, sentences: int) -> Score:
+    """As pictures of groups have it; without an interval, one without width."""
     low = estimate.value if estimate.low is None else estimate.low
     high = estimate.value if estimate.high is None else estimate.high
     return Score("BLEU 13a", estimate.value, "", sentences, low, high)

@@ -1,8 +1,10 @@
 """A reversal ablation as a document: what it shows and what it does not, then the figures."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from nmt.analysis.comparison.figures import Interval, curves_figure, differences_figure
+from nmt.analysis.comparison.pictures import as_score
 from nmt.analysis.comparison.provenance import provenance_section
 from nmt.analysis.comparison.summary import LEVEL, figure, p_text
 from nmt.analysis.comparison.tree import Estimate
@@ -11,7 +13,6 @@ from nmt.analysis.figures import Series, scores_figure
 from nmt.analysis.report import MISSING
 from nmt.analysis.reversal.figures import lags_figure
 from nmt.analysis.reversal.tree import ARMS, Effect, LagChange, PairResults, Reversal
-from nmt.evaluation.metrics import Score
 from nmt.evaluation.over_seeds import Mean
 
 MAIN = "BLEU 13a, beam 12"
@@ -116,7 +117,7 @@ def _follows(pairs: Sequence[PairResults]) -> str:
         f"{name}: smallest lag of a sentence {falls[name]:+.1f} steps shorter, BLEU {gains[name].difference:+.2f}"
         for name in by_fall
     )
-    apart = all(gains[one].low > gains[other].high for one, other in zip(by_fall, by_fall[1:], strict=False))
+    apart = all(gains[one].low > gains[other].high for one, other in pairwise(by_fall))
     if by_fall != by_gain:
         verdict = "No: the gains have another order"
     else:
@@ -133,7 +134,7 @@ def _limits(pair: PairResults) -> str:
     seeds = "With one seed it is about two models, not about the recipe. " if len(pair.seeds) == 1 else ""
     return (
         f"{seeds}It is one size of model on one corpus after {pair.steps:,} updates: whether more updates would close "
-        "the gap, and whether the same holds at the paper's size (12 million pairs, four layers of 1,000 cells), cannot "
+        "the gap, and whether it is so at the paper's size (12 million pairs, four layers of 1,000 cells), cannot "
         "be told from it. Reversal changes which paths are short; the vector stays as narrow as it was."
     )
 
@@ -167,7 +168,7 @@ def _effects(pair: PairResults, heading: str) -> Section:
                 [
                     f"{spread}Difference: reversed less as it is, runs paired by seed; interval and p (two-sided): "
                     "paired bootstrap of the sentences, and Student's t over the seeds where there are several.",
-                    f"Test set: {pair.sentences:,} sentences. Perplexity: of a target subword, end of sentence included.",
+                    f"Test set: {pair.sentences:,} sentences. Perplexity: of a target subword, end included.",
                 ]
             ),
         ],
@@ -198,10 +199,7 @@ def _by_length(pair: PairResults) -> Section:
         Series(
             name,
             pair.model,
-            [
-                Score("BLEU 13a", each.value, "", size, _or(each.low, each.value), _or(each.high, each.value))
-                for each, size in zip(groups.scores[name], groups.sentences, strict=True)
-            ],
+            [as_score(*each) for each in zip(groups.scores[name], groups.sentences, strict=True)],
         )
         for name in ARMS
     ]
@@ -214,10 +212,6 @@ def _by_length(pair: PairResults) -> Section:
     return Section(
         "By source length", [Shown([picture], "Bands: 95 % intervals."), Table([groups.axis, *groups.names], rows)]
     )
-
-
-def _or(value: float | None, otherwise: float) -> float:
-    return otherwise if value is None else value
 
 
 def _lags(reversal: Reversal) -> list[Section]:
@@ -237,8 +231,8 @@ def _lags(reversal: Reversal) -> list[Section]:
             "Time lags",
             [
                 Paragraph(
-                    "Reversal shortens some paths and lengthens others: steps of the recurrence between reading a source "
-                    "word and writing the target word that it is aligned with, from gold alignments."
+                    "Reversal shortens some paths and lengthens others: steps of the recurrence between reading a "
+                    "source word and writing the target word that it is aligned with, from gold alignments."
                 ),
                 Shown([picture]),
                 Table(header, rows, caption="steps, means over the sentences of the test set"),

@@ -19,7 +19,7 @@ VOCABULARY = 13
 CPU = torch.device("cpu")
 CONFIGS: list[ModelConfig] = [
     Seq2SeqConfig("seq2seq", 8, 8, 2, 0.5, True, "none", 0.8),
-    BahdanauConfig("bahdanau", 8, 8, 8, 8, 0.5, "none", "xavier"),
+    BahdanauConfig("bahdanau", 8, 8, 8, 8, 0.5, False, "none", "xavier"),
     TransformerConfig("transformer", 8, 2, 1, 1, 16, 0.5, 0.0, "pre", "relu", "sinusoidal", None, "none"),
 ]
 Pair = tuple[list[int], list[int]]

@@ -53,6 +53,29 @@ def test_annotations_are_two_readings_of_the_sentence_without_its_padding() -> N
         torch.testing.assert_close(memory.keys[row, :length], model.reader.key(expected), **CLOSE)
 
 
+def test_reading_backwards_reads_the_reversed_sentence_and_leaves_the_table_in_order() -> None:
+    """The same parameters on sentences reversed by hand: the table has the same entries in the other order, and as
+    attention asks by content alone, whatever is read from it is the same, weights moved to where their words stand."""
+    backwards, plain = (lively(replace(BAHDANAU, reverse_source=reverse)) for reverse in (True, False))
+    by_hand = SOURCE.clone()
+    for row, length in enumerate(LENGTHS.tolist()):
+        by_hand[row, : length - 1] = SOURCE[row, : length - 1].flip(0)
+    ours, theirs = backwards.encode(SOURCE, LENGTHS), plain.encode(by_hand, LENGTHS)
+    state = backwards.init_state(ours)
+    torch.testing.assert_close(ours.mask, theirs.mask)
+    step, other = (
+        model.step(TARGET_IN[:, 0], state, memory, with_attention=True)
+        for model, memory in ((backwards, ours), (plain, theirs))
+    )
+    for row, length in enumerate(LENGTHS.tolist()):
+        there = [*reversed(range(length - 1)), length - 1]
+        torch.testing.assert_close(ours.values[row, :length], theirs.values[row, there], **CLOSE)
+        torch.testing.assert_close(ours.keys[row, :length], theirs.keys[row, there], **CLOSE)
+        torch.testing.assert_close(step.attention[row, 0, 0, :length], other.attention[row, 0, 0, there], **CLOSE)
+    torch.testing.assert_close(state, plain.init_state(theirs), **CLOSE)
+    torch.testing.assert_close(backwards.decode(TARGET_IN, ours), plain.decode(TARGET_IN, theirs), **CLOSE)
+
+
 def by_the_paper(model: nn.Module, annotations: Tensor, target_in: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Appendix A for one sentence: annotations [src_len, 2n], target_in [tgt_len] -> readouts, weights, states."""
     hidden_dim = model.initial.out_features

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmt.models import build
-from nmt.models.seq2seq import reverse_sentences
+from nmt.models.reversal import reverse_words
 from nmt.tokens import EOS, PAD
 from tests.model_configs import SEQ2SEQ, VOCABULARY, lively, random_rows, shift_right
 
@@ -25,13 +25,13 @@ def test_reversal_turns_the_words_round_and_nothing_else(sentences: list[list[in
         return [[*row, EOS] + [PAD] * (width - 1 - len(row)) for row in rows]
 
     lengths = torch.tensor([len(row) + 1 for row in sentences])
-    reversed_rows = reverse_sentences(torch.tensor(padded(sentences)), lengths)
+    reversed_rows = reverse_words(torch.tensor(padded(sentences)), lengths)
     assert reversed_rows.tolist() == padded([row[::-1] for row in sentences])
 
 
 def test_reversal_leaves_a_row_of_padding() -> None:
     rows = torch.tensor([[PAD, PAD, PAD], [5, 6, EOS]])
-    assert reverse_sentences(rows, torch.tensor([0, 3])).tolist() == [[PAD, PAD, PAD], [6, 5, EOS]]
+    assert reverse_words(rows, torch.tensor([0, 3])).tolist() == [[PAD, PAD, PAD], [6, 5, EOS]]
 
 
 def test_a_reversing_encoder_is_a_plain_one_on_reversed_sentences() -> None:
