@@ -183,7 +183,9 @@ def _cut(line: str) -> str:
 def _range(sign: Sign) -> str:
     if sign.low is not None and sign.high is not None:
         return f"{_number(sign.low)} to {_number(sign.high)}"
-    return f"{_number(sign.low)} or more" if sign.low is not None else f"{_number(sign.high)} or less"
+    if sign.low is not None:
+        return f"{_number(sign.low)} or more"
+    return f"{_number(sign.high)} or less" if sign.high else "none"
 
 
 def _number(value: float | None) -> str:
