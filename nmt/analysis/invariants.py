@@ -29,9 +29,10 @@ from nmt.tokens import EOS
 
 ROUNDING = {"fp32": 2e-5, "bf16": 0.1}
 """Largest difference that rounding may make, as a share of the largest feature. The size of a batch decides in which
-order products are summed. In fp32 (a unit of 1e-7) that made 2e-7 to 3e-6 in trained models, through 100 recurrent
-steps, too; in bf16 products are rounded to a unit of 0.004 to 0.008, several times on the way, and it made 0.006. A
-sentence that sees its neighbours is off by a good part of its features. A GPU does not round factors to TF32 meanwhile.
+order products are summed. In fp32 (a unit of 1e-7) that made 3e-7 to 3e-6 in trained models on a CPU, through 100
+recurrent steps, too; in bf16 products are rounded to a unit of 0.004 to 0.008, several times on the way, and it made
+0.006. A sentence that sees its neighbours is off by a good part of its features. A GPU does not round factors to TF32
+meanwhile.
 """
 
 SUMS = 1e-5
