@@ -1,4 +1,5 @@
-"""Look into a trained model: where attention looks, how good an aligner it is, whether it explains anything.
+"""Look into a trained model: where attention looks, how good an aligner it is, whether it explains anything, and
+whether anything is wrong with the model.
 
     python -m nmt.diagnose --checkpoint runs/demo_bahdanau_s1 --output diagnosis
     python -m nmt.diagnose --checkpoint runs/X --parts maps --input in.txt --output diagnosis
@@ -6,7 +7,8 @@
         --gold links.txt --gold-source gold.en --gold-target gold.fr
 
 Text goes to stdout; --output gets it as diagnosis.md, with every figure in diagnosis.json, and the pictures. Parts that
-the model or the given files do not allow are left out, with the reason.
+the model or the given files do not allow are left out, with the reason. The status is 0 whatever is found, but 3 when
+the model breaks what every model promises (part health), with a line on stderr that says what.
 """
 
 import argparse
@@ -21,6 +23,7 @@ from nmt.analysis.diagnosis import Diagnosis, Part, Subject, diagnose
 from nmt.analysis.evaluated_runs import write_text
 from nmt.analysis.explanation_report import explanation
 from nmt.analysis.gold import GoldFiles
+from nmt.analysis.health_report import health
 from nmt.checkpoint import Checkpoint, load
 from nmt.cli import (
     CommandParser,
@@ -34,8 +37,16 @@ from nmt.cli import (
 from nmt.data.corpus import in_step, read_lines
 from nmt.device import resolve_device, resolve_precision
 
-PARTS: dict[str, Part] = {"maps": maps, "alignment": alignment, "explanation": explanation}
+PARTS: dict[str, Part] = {
+    "maps": maps,
+    "alignment": alignment,
+    "explanation": explanation,
+    "health": health,
+}
 """In the order of the report."""
+
+BROKEN = 3
+"""Exit status when the model breaks what every model promises: neither the user's mistake nor the machine's."""
 
 
 def parser() -> CommandParser:
@@ -51,10 +62,16 @@ def parser() -> CommandParser:
         metavar="FILE",
         help="lead the model along these, line by line (default: its own translations)",
     )
-    add("--sentences", type=int, default=100, metavar="N", help="how many explanation looks at (default: %(default)s)")
+    add(
+        "--sentences",
+        type=int,
+        default=100,
+        metavar="N",
+        help="how many explanation and health look at (default: %(default)s)",
+    )
     add("--maps", type=int, default=3, metavar="N", help="how many have a picture (default: %(default)s)")
     add("--output", type=Path, metavar="FOLDER", help="for text, figures and pictures")
-    add("--tensorboard", type=Path, metavar="FOLDER", help="attention maps as images there, too")
+    add("--tensorboard", type=Path, metavar="FOLDER", help="attention as images there, too")
     add("--seed", type=int, default=1, metavar="S", help="of halves, swaps, shuffles (default: %(default)s)")
     add_align_arguments(parser)
     group = parser.add_argument_group(
@@ -96,6 +113,11 @@ def main() -> None:
         _write(arguments.output, text, found)
     if arguments.tensorboard is not None:
         _show(arguments.tensorboard, subject.checkpoint, found)
+    failures = [finding.failure for finding in found.findings.values() if finding.failure is not None]
+    if failures:
+        sys.stdout.flush()  # a reader who has gone away is no error here, either
+        _say(f"broken: {'; '.join(failures)}")
+        sys.exit(BROKEN)
 
 
 def _subject(arguments: argparse.Namespace) -> Subject:

@@ -41,6 +41,7 @@ class Finding(NamedTuple):
     tree: dict[str, Any]  # every figure of it, as plain values
     figures: Mapping[str, Figure]  # by the name of their files, without an ending
     images: Sequence[str] = ()  # names of those that are for TensorBoard, too
+    failure: str | None = None  # what must not be, whatever was trained: the command ends with a status of its own
 
 
 class Sentence(NamedTuple):

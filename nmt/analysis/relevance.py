@@ -12,6 +12,7 @@ A word that is replaced or moved is a changed source as well: :func:`changes` ta
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -86,7 +87,7 @@ def gradient_x_input(
             batch = _batch([source] * len(places), target, device)
             vectors = embeddings.source(ids).detach().repeat(len(places), 1, 1).requires_grad_()
             numbers = torch.arange(len(ids), device=device).repeat(len(places), 1)
-            with _read_from(embeddings, vectors):
+            with reading_from(embeddings, source=vectors):
                 features = model(numbers, batch.source_lengths, batch.target_in)
             own = model.project(features[rows, places])  # [rows, vocabulary]: row r speaks of its token only
             values = torch.log_softmax(own, dim=-1, dtype=torch.float32)[rows, batch.target_out[rows, places]]
@@ -96,15 +97,28 @@ def gradient_x_input(
 
 
 @contextmanager
-def _read_from(embeddings: Any, vectors: Tensor) -> Iterator[None]:
-    """The source table gives vectors [rows, src_len, dim] by the number of their place instead of by subword, so that a
-    model that reads the sentence in another order still tells which vector came from where."""
-    rows = torch.arange(len(vectors), device=vectors.device)[:, None]
-    embeddings.source = lambda places: vectors[rows, places]
+def reading_from(embeddings: Any, source: Tensor, target: Tensor | None = None) -> Iterator[None]:
+    """Tables give vectors by the number of their place instead of by subword, so that a model that reads the sentence
+    in another order still tells which vector came from where.
+
+    Args:
+        embeddings: of a model.
+        source: vectors [rows, src_len, dim].
+        target: vectors [rows, tgt_len, dim]; None: that table stays as it is.
+    """
+    tables = {"source": source} | ({} if target is None else {"target": target})
+    for side, vectors in tables.items():
+        setattr(embeddings, side, partial(_look_up, vectors))
     try:
         yield
     finally:
-        del embeddings.source  # the method of its class is seen again
+        for side in tables:
+            delattr(embeddings, side)  # the method of its class is seen again
+
+
+def _look_up(vectors: Tensor, places: Tensor) -> Tensor:
+    rows = torch.arange(len(vectors), device=vectors.device)
+    return vectors[rows[:, None] if places.dim() > 1 else rows, places]
 
 
 def _batch(sources: Sequence[Sequence[int]], target: Sequence[int], device: torch.device) -> Batch:

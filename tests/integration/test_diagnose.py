@@ -14,7 +14,7 @@ from nmt.analysis.alignment_quality import measure
 from nmt.analysis.diagnosis import Subject
 from nmt.cli import default_search
 from nmt.data.dataset import prepare
-from nmt.models import build
+from nmt.models import attention, build
 from nmt.training.trainer import train
 from tests.tiny_run import WORDS, compose_config, tiny_config
 
@@ -76,15 +76,16 @@ def test_every_part_has_text_figures_and_pictures(
     )
     diagnose_command(monkeypatch, "--checkpoint", run, *gold, *options)
     shown = capsys.readouterr().out
-    for heading in ("## Where it looked", "## Attention as alignment", "## Is attention an explanation?"):
+    for heading in ("## Where it looked", "## Attention as alignment", "## Is attention an explanation?", "## Health"):
         assert heading in shown
     assert "## Left out" not in shown
     written = (out / "diagnosis.md").read_text(encoding="utf-8")
     assert written.startswith(shown.rstrip("\n"))
     tree = json.loads((out / "diagnosis.json").read_text(encoding="utf-8"))
-    assert set(tree) == {"maps", "alignment", "explanation", "left_out"}
+    assert set(tree) == {"maps", "alignment", "explanation", "health", "left_out"}
     pictures = {path.stem for path in out.glob("*.png")}
     assert pictures >= {"attention_1", "attention_2", "attention_2_heads", "alignment_error", "explanation"}
+    assert "attention_by_position" in pictures
     assert all(f"({name}.png)" in written for name in pictures)
 
     assert [entry["source"] for entry in tree["maps"]["maps"]] == ["eins zwei drei", "fünf acht vier sechs eins"]
@@ -95,6 +96,8 @@ def test_every_part_has_text_figures_and_pictures(
         assert entry["source_tokens"][-1] == "</s>"
         assert entry["weights_of"] == "layer 1 of 2, mean over 2 heads"
     assert tree["explanation"]["target"] == "its own translations"
+    assert tree["health"]["broken"] is None
+    assert {each["state"] for each in tree["health"]["invariants"]} == {"holds"}
 
     events = EventAccumulator(str(board), size_guidance={"images": 0})
     events.Reload()
@@ -184,9 +187,35 @@ def test_a_fixed_vector_says_why_parts_are_left_out(
     assert "- maps: seq2seq reads one fixed vector" in shown
     assert "- alignment: seq2seq reads one fixed vector" in shown
     assert "| occlusion | gradient x input |" in shown
+    assert "7 hold, none is broken, 3 do not apply" in shown
     with pytest.raises(ValueError, match=r"maps \(--parts\): seq2seq reads one fixed vector"):
         diagnose_command(monkeypatch, "--checkpoint", config.run_dir, "--parts", "maps", "--output", tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_broken_promise_has_a_status_of_its_own(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A trained model whose decoder sees what comes next: all is written first, then the command fails."""
+    real = attention.scaled_dot_product
+
+    def all_visible(query, keys, values, mask, causal=False, dropout_p=0.0, with_weights=False):
+        return real(query, keys, values, mask, False, dropout_p, with_weights)
+
+    monkeypatch.setattr(attention, "scaled_dot_product", all_visible)
+    out = tmp_path / "out"
+    with pytest.raises(SystemExit) as ended:
+        diagnose_command(monkeypatch, "--checkpoint", run, "--parts", "health", "--output", out)
+    assert ended.value.code == diagnose.BROKEN == 3
+    captured = capsys.readouterr()
+    assert "**Broken**" in captured.out
+    [said] = [line for line in captured.err.split("\n") if line.startswith("broken: ")]
+    assert "future: features" in said
+    tree = json.loads((out / "diagnosis.json").read_text(encoding="utf-8"))["health"]
+    states = {each["name"]: each["state"] for each in tree["invariants"]}
+    assert states["future: features"] == states["future: gradients"] == states["steps"] == "broken"
+    assert states["padding: weights"] == "holds"
+    assert tree["length_ratio"] > 0  # references are those of validation
 
 
 def test_without_gold_or_a_place_for_pictures_it_says_what_to_give(
