@@ -7,7 +7,6 @@ done twice: a finished run is taken as it is, an interrupted one goes on where i
 import argparse
 import contextlib
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -44,11 +43,6 @@ class Training(NamedTuple):
     def run(self) -> Path:
         """Its folder."""
         return self.config.run_dir
-
-    @property
-    def command(self) -> str:
-        """For people."""
-        return shlex.join(["python", "-m", "nmt.train", *self.arguments])
 
     @property
     def is_finished(self) -> bool:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from arms import Arm, Training, add_arguments, check_arguments, train_all, trainings
 
-from nmt.analysis.reversal import ReversalPair, write_report
+from nmt.analysis.reversal.build import ReversalPair, write_report
 from nmt.cli import CommandParser, run
 
 
@@ -33,7 +33,7 @@ class PairOfArms(NamedTuple):
 
     def arm(self, reverse: bool) -> Arm:
         """One of the two."""
-        tag = (self.reversed_tag or f"{self.tag}_reversed") if reverse else self.tag
+        tag = (self.reversed_tag or f"{self.tag}_backwards") if reverse else self.tag
         return Arm(tag, (*self.overrides, f"model.reverse_source={str(reverse).lower()}"))
 
 
@@ -115,7 +115,7 @@ def main() -> None:
             setting.title,
             [_with_runs(pair, wanted) for pair in pairs],
             arguments.output or runs / "reversal_report",
-            [training.command for training in wanted] + [shlex.join(["python", *sys.argv])],
+            [shlex.join(["python", *sys.argv])],
             arguments.jobs,
             lambda message: print(message, file=sys.stderr, flush=True),
         ),

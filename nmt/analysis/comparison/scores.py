@@ -25,10 +25,13 @@ from nmt.evaluation.over_seeds import (
     sentence_scores,
 )
 from nmt.evaluation.significance import Method, holm, paired_test
-from nmt.evaluation.slices import Slice, by_rarest_word, by_source_length
+from nmt.evaluation.slices import LENGTHS, Slice, by_rarest_word, by_source_length
 
 Metric = Literal["BLEU 13a", "chrF2", "perplexity per word"]
 METRICS: tuple[Metric, ...] = ("BLEU 13a", "chrF2", "perplexity per word")
+
+SHORT_STEPS = (3, 6, 9, 12, 15, 18, 21)
+"""Longest source of each group, in words, for a text without longer ones."""
 
 FEWEST = 10
 """Sentences of a group whose score has an interval: resampling a few tells nothing."""
@@ -151,8 +154,10 @@ class Scores:
     # --- groups of sentences ------------------------------------------------------------------------------------------
 
     def by_length(self) -> Groups:
-        """By source words."""
-        return self._groups("source words", by_source_length(self.sources))
+        """By source words; in short steps where all sentences are short."""
+        longest = max(len(source.split()) for source in self.sources)
+        bounds = LENGTHS if longest > SHORT_STEPS[-1] else SHORT_STEPS
+        return self._groups("source words", by_source_length(self.sources, bounds))
 
     def by_rarest_word(self, counts: Counter[str]) -> Groups:
         """By how often the rarest source word occurs in training."""

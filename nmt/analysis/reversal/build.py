@@ -13,7 +13,7 @@ from nmt.analysis.comparison.scores import Scores
 from nmt.analysis.comparison.sections import plain
 from nmt.analysis.comparison.training import curve
 from nmt.analysis.evaluated_runs import Wanted, evaluate_together, find_evaluation, write_text
-from nmt.analysis.reversal.sections import sections
+from nmt.analysis.reversal.sections import BRIEF, sections
 from nmt.analysis.reversal.tree import ARMS, Effect, LagChange, PairResults, Reversal
 from nmt.analysis.time_lag import time_lags
 from nmt.cli import default_search
@@ -62,7 +62,7 @@ def write_report(
         log: takes progress for people.
 
     Returns:
-        The report as Markdown, without pictures.
+        What says most of it, as Markdown.
 
     Raises:
         ValueError: runs that are not finished, that differ in more than the reversal, or of other seeds.
@@ -93,7 +93,7 @@ def write_report(
     text_of_tree = json.dumps(plain(reversal), indent=1, ensure_ascii=False, allow_nan=False)
     write_text(output / "report.json", text_of_tree + "\n")
     log(f"written: {output}")
-    return document.markdown(title, shown)
+    return document.markdown(title, [part for part in shown if part.heading.partition(":")[0] in BRIEF])
 
 
 def _wanted(search: SearchConfig) -> list[tuple[str, str, SearchConfig]]:

@@ -18,6 +18,9 @@ from nmt.evaluation.over_seeds import Mean
 MAIN = "BLEU 13a, beam 12"
 PERPLEXITY = "test perplexity"
 
+BRIEF = ("In short", "The effect", "Control", "Time lags")
+"""Sections that say most; a control's goes on with its name."""
+
 
 def sections(reversal: Reversal) -> list[Section]:
     """The whole document."""
