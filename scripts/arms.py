@@ -23,6 +23,8 @@ from nmt.device import cores
 from nmt.training.resume import changes, may_differ
 from nmt.training.summary import SUMMARY_FILE
 
+TRAIN = ("-m", "nmt.train")
+
 
 class Arm(NamedTuple):
     """One recipe."""
@@ -147,7 +149,7 @@ class _Trainings:
         threads = {"OMP_NUM_THREADS": str(max(1, cores() // self.jobs))}
         _log_file(training).parent.mkdir(parents=True, exist_ok=True)
         log = open(_log_file(training), "ab")  # noqa: SIM115 (closed when the process ends)
-        command = [sys.executable, "-m", "nmt.train", *training.arguments]
+        command = [sys.executable, *TRAIN, *training.arguments]
         process = subprocess.Popen(command, stdout=log, stderr=log, env=threads | dict(os.environ))
         self.running.append(_Running(training, process, log, time.monotonic()))
         _say(f"{time.strftime('%H:%M:%S')} {training.run} begins{self._left()}")
