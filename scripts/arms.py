@@ -60,14 +60,16 @@ def add_arguments(parser: CommandParser) -> None:
     """Options that every script of arms has."""
     add = parser.add_argument
     add("--seeds", type=int, nargs="+", metavar="S", help="one run of every arm for each (default: see --data)")
-    add("--jobs", type=int, default=min(2, cores()), metavar="N", help="runs at once (default: %(default)s)")
+    add("--jobs", type=int, metavar="N", help="runs at once, which share the cores (default: 2, where there are two)")
     add("--runs", type=Path, metavar="FOLDER", help="where runs lie (default: runs/<data>)")
     add("--output", type=Path, metavar="FOLDER", help="of the report (default: in --runs)")
     add("overrides", nargs="*", metavar="KEY=VALUE", help="for every run, after --: -- data.folder=PATH")
 
 
 def check_arguments(arguments: argparse.Namespace) -> None:
-    """Raises ValueError for what cannot be."""
+    """Fill in defaults; raises ValueError for what cannot be."""
+    if arguments.jobs is None:
+        arguments.jobs = min(2, cores())
     if arguments.jobs < 1:
         raise ValueError(f"--jobs: expected 1 or more, found {arguments.jobs}")
     if arguments.seeds is not None and len(set(arguments.seeds)) < len(arguments.seeds):

@@ -39,7 +39,9 @@ def pair(
             effect("test perplexity", 12.0, -bleu / 3, half / 3, p_value),
             effect("BLEU 13a, beam 12", 20.0, bleu, half, p_value),
         ),
-        Groups("source words", ("1-10", "11-20"), (300, 200), {arm: (Estimate(20, 18, 22), Estimate(10)) for arm in ARMS}),
+        Groups(
+            "source words", ("1-10", "11-20"), (300, 200), {arm: (Estimate(20, 18, 22), Estimate(10)) for arm in ARMS}
+        ),
         tuple(Curve(arm, f"run_{arm}", (CurvePoint(10, 100, 0.5, None, 30.0, None),)) for arm in ARMS),
         None if fall is None else LagChange(lags(2 + fall), lags(2)),
     )
