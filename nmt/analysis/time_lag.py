@@ -31,6 +31,7 @@ class Lags(NamedTuple):
     mean: float  # over all links of a sentence
     smallest: float  # of any link of a sentence
     first_words: float  # over the links of its first five target words
+    first_words_smallest: float  # of any of those
     counts: Mapping[int, int]  # links by their lag, of all sentences
 
 
@@ -78,5 +79,6 @@ def time_lags(alignments: Sequence[Links], source_lengths: Sequence[int], revers
         mean=fmean(map(fmean, every)),
         smallest=fmean(map(min, every)),
         first_words=fmean(map(fmean, beginnings)),
+        first_words_smallest=fmean(map(min, beginnings)),
         counts=dict(sorted(Counter(lag for lags in every for lag in lags).items())),
     )

@@ -31,16 +31,17 @@ def test_by_hand() -> None:
         mean=(3.5 + 5.5) / 2,
         smallest=(3 + 2) / 2,
         first_words=(3.5 + 2) / 2,
+        first_words_smallest=(3 + 2) / 2,
         counts={2: 1, 3: 1, 4: 1, 9: 1},
     )
     # ``c b a EOS | BOS x y``: a is read at step 2, one step before EOS.
-    assert time_lags(alignments[:1], lengths[:1], reversed_source=True) == Lags(3.5, 2, 3.5, {2: 1, 5: 1})
+    assert time_lags(alignments[:1], lengths[:1], reversed_source=True) == Lags(3.5, 2, 3.5, 2, {2: 1, 5: 1})
 
 
 def test_the_first_words_are_five_and_a_sentence_without_links_of_them_counts_only_for_all() -> None:
     alignments = [[(9, 4), (9, 5)], [(0, 5)]]
     assert time_lags(alignments, [10, 10], reversed_source=False) == Lags(
-        mean=(6.5 + 16) / 2, smallest=(6 + 16) / 2, first_words=6, counts={6: 1, 7: 1, 16: 1}
+        mean=(6.5 + 16) / 2, smallest=(6 + 16) / 2, first_words=6, first_words_smallest=6, counts={6: 1, 7: 1, 16: 1}
     )
 
 
@@ -77,6 +78,7 @@ def test_by_counting_what_is_read(found: list[Sentence], reversed_source: bool) 
     assert lags.mean == pytest.approx(fmean(map(fmean, every)))
     assert lags.smallest == pytest.approx(fmean(map(min, every)))
     assert lags.first_words == pytest.approx(fmean(map(fmean, beginnings)))
+    assert lags.first_words_smallest == pytest.approx(fmean(map(min, beginnings)))
     assert [lag for lag, links in lags.counts.items() for _ in range(links)] == sorted(
         lag for each in every for lag in each
     )
@@ -88,8 +90,8 @@ def test_in_a_monotone_alignment_reversal_shortens_the_smallest_lag_and_not_the_
     monotone = [[(place, place) for place in range(words)] for words in lengths]
     before, after = (time_lags(monotone, lengths, reversed_source) for reversed_source in (False, True))
     assert before.mean == pytest.approx(after.mean)
-    assert before.smallest == pytest.approx(fmean(lengths) + 1)
-    assert after.smallest == 2
+    assert before.smallest == before.first_words_smallest == pytest.approx(fmean(lengths) + 1)
+    assert after.smallest == after.first_words_smallest == 2
     crossed = [[(words - 1 - place, place) for place in range(words)] for words in lengths]
     assert time_lags(crossed, lengths, reversed_source=False) == after  # the other way round
     assert time_lags(crossed, lengths, reversed_source=True) == before
@@ -108,6 +110,7 @@ def test_on_gold_alignments_reversal_helps_where_the_orders_agree(word_order: st
     near, far = (turned, plain) if word_order == "monotone" else (plain, turned)
     assert near.smallest < far.smallest
     assert near.first_words < far.first_words
+    assert near.first_words_smallest < far.first_words_smallest
     # Whatever the alignment, a link's two lags are 2 i + n + 3 together.
     sums = sum(2 * i + n + 3 for links, n in zip(alignments, lengths, strict=True) for _, i in set(links))
     assert sum(lag * links for lags in (plain, turned) for lag, links in lags.counts.items()) == sums
