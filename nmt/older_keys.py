@@ -48,7 +48,8 @@ ADDED_TO_TEXT: dict[str, dict[str, Any]] = {
 def fill_in(tree: dict[str, Any]) -> None:
     """Give a stored configuration the keys that it lacks, level by level."""
     _add(tree, ADDED)
-    _add(tree["model"], ADDED_TO_MODEL.get(tree["model"].get("name"), {}))
+    model = tree.get("model", {})  # a missing one is reported by who parses the tree
+    _add(model, ADDED_TO_MODEL.get(model.get("name"), {}))
     _add(tree["data"], ADDED_TO_TEXT.get(tree["data"].get("kind"), {}))
 
 

@@ -16,18 +16,22 @@ from statistics import fmean
 from typing import NamedTuple
 
 FIRST_WORDS = 5
-"""Target words at whose beginning optimisation is to find its hold."""
+"""Target words that count as the beginning of a sentence, which reversal brings closer to the source's."""
 
 Links = Sequence[tuple[int, int]]
 """(source word, target word), counted from 0."""
 
 
 class Lags(NamedTuple):
-    """Of the aligned words of some sentences, in steps; means over the sentences that have a link at all."""
+    """Of the aligned words of some sentences, in steps.
+
+    Means over the sentences that have such a link; a link that is given twice is one.
+    """
 
     mean: float  # over all links of a sentence
     smallest: float  # of any link of a sentence
     first_words: float  # over the links of its first five target words
+    first_words_smallest: float  # of any of those
     counts: Mapping[int, int]  # links by their lag, of all sentences
 
 
@@ -49,26 +53,32 @@ def time_lags(alignments: Sequence[Links], source_lengths: Sequence[int], revers
 
     Args:
         alignments: links of each sentence.
-        source_lengths: words of each source.
+        source_lengths: words of each source, without EOS.
         reversed_source: as for :func:`time_lag`.
 
     Raises:
-        ValueError: no sentence has a link, or a link is to a word that its source has not.
+        ValueError: not as many alignments as sources; a link is of a word that is not there; no sentence has a link of
+            its first target words.
     """
-    means, smallest, first = [], [], []
-    counts: Counter[int] = Counter()
+    if len(alignments) != len(source_lengths):
+        raise ValueError(f"{len(alignments)} alignments of {len(source_lengths)} sources: expected one of each")
+    every, beginnings = [], []  # lags of each sentence that has any
     for number, (links, words) in enumerate(zip(alignments, source_lengths, strict=True), 1):
-        if any(not 0 <= source < words for source, _ in links):
-            raise ValueError(f"sentence {number}: a link to a word beyond the {words} of its source: {list(links)}")
+        if any(not 0 <= source < words or target < 0 for source, target in links):
+            found = " ".join(f"{source}-{target}" for source, target in links)
+            raise ValueError(
+                f"sentence {number}: found links {found}, expected source words below {words}, none below 0"
+            )
         lags = {(source, target): time_lag(source, target, words, reversed_source) for source, target in links}
-        if not lags:
-            continue
-        counts.update(lags.values())
-        means.append(fmean(lags.values()))
-        smallest.append(min(lags.values()))
-        beginning = [lag for (_, target), lag in lags.items() if target < FIRST_WORDS]
-        if beginning:
-            first.append(fmean(beginning))
-    if not first:
+        every.append(list(lags.values()))
+        beginnings.append([lag for (_, target), lag in lags.items() if target < FIRST_WORDS])
+    every, beginnings = [each for each in every if each], [each for each in beginnings if each]
+    if not beginnings:
         raise ValueError("no sentence has an alignment link of its first words: nothing to measure")
-    return Lags(fmean(means), fmean(smallest), fmean(first), dict(sorted(counts.items())))
+    return Lags(
+        mean=fmean(map(fmean, every)),
+        smallest=fmean(map(min, every)),
+        first_words=fmean(map(fmean, beginnings)),
+        first_words_smallest=fmean(map(min, beginnings)),
+        counts=dict(sorted(Counter(lag for lags in every for lag in lags).items())),
+    )

@@ -15,7 +15,8 @@ position on only.
 Deviations from the paper: the GRU's reset gate acts after the recurrent product, tanh(W x + r * (U s)), as in torch and
 cuDNN, where the paper has tanh(W x + U (r * s)); dropout on embeddings, annotations and readout (0 gives the paper's
 model); optional weight tying; Xavier initialisation as an alternative to appendix B; optionally the encoder reads the
-source backwards (``reverse_source``), a control of Sutskever et al.'s ablation: annotations stand in the order of the
+words backwards, EOS last as ever (``reverse_source``): the control of the ablation of Sutskever et al. (2014), an
+interface for which it should not matter. Annotations, and so the columns of attention, stand in the order of the
 sentence all the same.
 """
 
@@ -87,15 +88,18 @@ class Bahdanau(TranslationModel):
         return self.reader.table(self.dropout(annotations), mask)  # annotations: [batch, src_len, 2 * hidden_dim]
 
     def init_state(self, memory: Memory) -> Tensor:
-        """s_0 = tanh(W_s backward h_1): the backward GRU has read the whole sentence when it arrives at word 1, or,
-        with the source reversed, at its last word."""
+        """s_0 = tanh(W_s backward h_1), of what the backward GRU ends on: there it has read the whole sentence.
+
+        That is word 1, or, with ``reverse_source``, the last word (EOS if there is no word), which then came first.
+        """
         assert isinstance(memory, MemoryTable)
-        annotations = memory.values[:, 0]
-        if self.reverse_source:  # EOS is the last of the row, before it stands the word that was read first
-            last = (memory.mask.sum(1) - 2).clamp(min=0)
-            annotations = memory.values[torch.arange(len(last), device=last.device), last]
-        first = annotations.chunk(2, dim=-1)[1].masked_fill(memory.empty[:, None], 0.0)  # [batch, hidden_dim]
-        return torch.tanh(self.initial(first)).float()
+        first = memory.values[:, 0]  # [batch, annotation_dim]
+        if self.reverse_source:
+            last_word = (memory.mask.sum(dim=1) - 2).clamp(min=0)  # EOS stands behind it
+            # No len() and no take_along_dim: in an exported program both fix the sizes that it was traced with.
+            first = memory.values.gather(1, last_word[:, None, None].expand(-1, 1, memory.values.size(2)))[:, 0]
+        backward = first.chunk(2, dim=-1)[1].masked_fill(memory.empty[:, None], 0.0)  # [batch, hidden_dim]
+        return torch.tanh(self.initial(backward)).float()
 
     def step(self, previous: Tensor, state: Tensor, memory: Memory, with_attention: bool = False) -> Step:
         """Read, choose, move on."""

@@ -61,7 +61,9 @@ SIZES = [  # lengths of the sources (0: a row of padding), hypotheses of each, t
 ]
 
 
-@pytest.mark.parametrize("name", ["seq2seq", "seq2seq-shallow", "bahdanau", "transformer", "transformer-learned"])
+@pytest.mark.parametrize(
+    "name", ["seq2seq", "seq2seq-shallow", "bahdanau", "bahdanau-reversed", "transformer", "transformer-learned"]
+)
 @pytest.mark.filterwarnings("ignore:a sentence is longer than")
 def test_probabilities_are_ours(name: str, exported: Exported) -> None:
     found, folder = exported(name)

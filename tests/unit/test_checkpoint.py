@@ -78,6 +78,29 @@ def test_a_checkpoint_from_before_a_key_was_there_has_what_was_done_then(config:
     assert (loaded.search.no_repeat_ngram, loaded.search.forbid_unk, loaded.init_from) == (0, False, None)
 
 
+@pytest.mark.parametrize("model_name", list(MODELS))
+def test_a_model_from_before_a_key_was_there_is_the_same_model(
+    corpus: Path, tokenizers: TokenizerPair, tmp_path: Path, model_name: str
+) -> None:
+    config = tiny_config(corpus, model_name)
+    checkpoint.save(tmp_path / "c", model_of(config, tokenizers).state_dict(), tokenizers, config, 1)
+    tree = to_tree(config)
+    for key, before in older_keys.ADDED_TO_MODEL.get(model_name, {}).items():
+        assert tree["model"].pop(key) == before
+    (tmp_path / "c" / "config.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
+    assert checkpoint.load(tmp_path / "c").config == config
+    if model_name == "bahdanau":
+        assert checkpoint.load(tmp_path / "c").model.reverse_source is False
+
+
+def test_a_configuration_without_a_model_is_said_to_lack_one(config: TrainConfig, tmp_path: Path) -> None:
+    tree = to_tree(config)
+    del tree["model"]
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"config\.yaml: model: missing"):
+        checkpoint.load_config(tmp_path)
+
+
 def test_tied_tensors_are_stored_once_and_come_back_under_every_name(
     config: TrainConfig, tokenizers: TokenizerPair, tmp_path: Path
 ) -> None:

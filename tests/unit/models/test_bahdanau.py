@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from nmt.models import build
 from nmt.models.bahdanau import SplitGRUCell
 from nmt.models.memory import select_rows
-from tests.model_configs import BAHDANAU, lively, random_rows, shake, shift_right
+from tests.model_configs import BAHDANAU, VOCABULARY, lively, random_rows, shake, shift_right
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 SOURCE, LENGTHS = random_rows([7, 3, 5, 1], seed=1)
@@ -40,17 +40,49 @@ def directions(encoder: nn.GRU) -> tuple[nn.GRU, nn.GRU]:
     return pair[0], pair[1]
 
 
-def test_annotations_are_two_readings_of_the_sentence_without_its_padding() -> None:
-    model = lively(BAHDANAU)
+@pytest.mark.parametrize("reverse_source", [False, True])
+def test_annotations_are_two_readings_of_the_sentence_without_its_padding(reverse_source: bool) -> None:
+    model = lively(replace(BAHDANAU, reverse_source=reverse_source))
     memory = model.encode(SOURCE, LENGTHS)
     forward, backward = directions(model.encoder)
     for row, length in enumerate(LENGTHS.tolist()):
-        embedded = model.embeddings.source(SOURCE[row : row + 1, :length])
+        read = [*range(length)]  # places of the sentence in the order in which they are read, EOS last
+        if reverse_source:
+            read = [*range(length - 2, -1, -1), length - 1]
+        embedded = model.embeddings.source(SOURCE[row : row + 1, read])
         left_to_right = forward(embedded)[0][0]
-        right_to_left = backward(embedded.flip(1))[0][0].flip(0)
-        expected = torch.cat([left_to_right, right_to_left], dim=1)
-        torch.testing.assert_close(memory.values[row, :length], expected, **CLOSE)
-        torch.testing.assert_close(memory.keys[row, :length], model.reader.key(expected), **CLOSE)
+        right_to_left, end = backward(embedded.flip(1))
+        expected = torch.cat([left_to_right, right_to_left[0].flip(0)], dim=1)
+        torch.testing.assert_close(memory.values[row, read], expected, **CLOSE)
+        torch.testing.assert_close(memory.keys[row, read], model.reader.key(expected), **CLOSE)
+        s_0 = torch.tanh(model.initial(end[0, 0]))  # of what the backward pass ends on, having read everything
+        torch.testing.assert_close(model.init_state(memory)[row], s_0, **CLOSE)
+
+
+@pytest.mark.parametrize("reverse_source", [False, True])
+def test_the_column_of_a_word_is_that_of_its_place_in_the_sentence(reverse_source: bool) -> None:
+    """With an encoder that keeps nothing of what it has read, another word changes its own column and no other."""
+    model = lively(replace(BAHDANAU, reverse_source=reverse_source))
+    with torch.no_grad():
+        for suffix in ("", "_reverse"):
+            getattr(model.encoder, f"weight_hh_l0{suffix}").zero_()
+            getattr(model.encoder, f"bias_ih_l0{suffix}").chunk(3)[1].fill_(-1e4)  # z = 0
+    memory = model.encode(SOURCE, LENGTHS)
+    # One state for all, so that what is asked for does not change with s_0.
+    state = torch.linspace(-1, 1, BAHDANAU.hidden_dim).expand(len(LENGTHS), -1)
+    scores = model.step(TARGET_IN[:, 0], state, memory, with_attention=True).attention[:, 0, 0].log()
+    for row, length in enumerate(LENGTHS.tolist()):
+        for place in range(length - 1):
+            swapped = SOURCE.clone()
+            swapped[row, place] = 4 + (SOURCE[row, place] - 3) % (VOCABULARY - 4)
+            after = model.encode(swapped, LENGTHS)
+            others = [column for column in range(length) if column != place]
+            assert torch.equal(after.values[row, others], memory.values[row, others])
+            assert not torch.allclose(after.values[row, place], memory.values[row, place])
+            weights = model.step(TARGET_IN[:, 0], state, after, with_attention=True).attention[row, 0, 0]
+            shift = weights[:length].log() - scores[row, :length]  # but for the sum of all, the same in every column
+            torch.testing.assert_close(shift[others], shift[length - 1].expand(length - 1), **CLOSE)
+            assert abs(shift[place] - shift[length - 1]) > 1e-4
 
 
 def test_reading_backwards_reads_the_reversed_sentence_and_leaves_the_table_in_order() -> None:
