@@ -100,32 +100,48 @@ def _beside_the_paper(pair: PairResults) -> str:
 
 
 def _control(pair: PairResults, main: PairResults) -> str:
-    ours, theirs = main.effect(MAIN), pair.effect(MAIN)
-    if theirs.p_value >= LEVEL:
-        verdict = "no effect that can be told from chance, as expected if the lag is the reason"
-    elif theirs.high < ours.low or theirs.low > ours.high:
-        verdict = "another effect than that on the fixed vector: the intervals do not meet"
-    else:
-        verdict = "an effect as well: reversal then does something here that the fixed vector does not explain"
-    return f"{pair.name}: {_change(theirs)} {MAIN}: {verdict}."
+    told = []
+    for name in (PERPLEXITY, MAIN):
+        ours, theirs = main.effect(name), pair.effect(name)
+        if theirs.p_value >= LEVEL:
+            verdict = "no effect that can be told from chance, as expected if the lag is the reason"
+            if theirs.low <= ours.difference <= theirs.high:
+                verdict += (
+                    "; but the interval holds the effect on the fixed vector as well, so it is not shown to be less"
+                )
+        elif theirs.high < ours.low or theirs.low > ours.high:
+            verdict = "another effect than that on the fixed vector: the intervals do not meet"
+        else:
+            verdict = "an effect as well: reversal then does something here that the fixed vector does not explain"
+        told.append(f"{name}: {_change(theirs)}: {verdict}")
+    return f"{pair.name}: {'. '.join(told)}."
 
 
 def _follows(pairs: Sequence[PairResults]) -> str:
-    """Whether the order of the recipes by the fall of the smallest lag is that by the gain."""
-    falls = {pair.name: _fall(pair) for pair in pairs}
-    gains = {pair.name: pair.effect(MAIN) for pair in pairs}
-    by_fall = sorted(falls, key=lambda name: -falls[name])
-    by_gain = sorted(gains, key=lambda name: -gains[name].difference)
+    """Whether the order of the recipes by the fall of the smallest lag is that by the gain, for both figures."""
+    by_fall = sorted(pairs, key=_fall, reverse=True)
+    verdicts = []
+    for name in (PERPLEXITY, MAIN):
+        gains = [_gain(pair.effect(name)) for pair in by_fall]
+        if gains != sorted(gains, reverse=True):
+            verdicts.append(f"{name}: no, the gains have another order")
+        elif all(one[1] > other[2] for one, other in pairwise(gains)):
+            verdicts.append(f"{name}: yes, in this order")
+        else:
+            verdicts.append(f"{name}: in this order, but intervals of neighbours meet")
     each = "; ".join(
-        f"{name}: smallest lag of a sentence {falls[name]:+.1f} steps shorter, BLEU {gains[name].difference:+.2f}"
-        for name in by_fall
+        f"{pair.name}: smallest lag of a sentence {_fall(pair):+.1f} steps shorter, {PERPLEXITY} "
+        f"{pair.effect(PERPLEXITY).difference:+.2f}, BLEU {pair.effect(MAIN).difference:+.2f}"
+        for pair in by_fall
     )
-    apart = all(gains[one].low > gains[other].high for one, other in pairwise(by_fall))
-    if by_fall != by_gain:
-        verdict = "No: the gains have another order"
-    else:
-        verdict = "Yes, in order" if apart else "In order, but intervals of neighbours meet"
-    return f"{verdict}. {each}."
+    return f"{each}. {'. '.join(verdicts)}."
+
+
+def _gain(effect: Effect) -> tuple[float, float, float]:
+    """How much better, and the lower and the upper end of the interval."""
+    if effect.less_is_better:
+        return -effect.difference, -effect.high, -effect.low
+    return effect.difference, effect.low, effect.high
 
 
 def _fall(pair: PairResults) -> float:
