@@ -69,7 +69,9 @@ def test_a_table_that_keeps_nothing_tells_what_the_place_tells(folder: Path) -> 
 
 
 def test_one_that_keeps_short_sentences_shows_it(folder: Path) -> None:
-    found = measure(subject(folder, "short"))
+    generator = random.Random(5)
+    some = tuple(" ".join(generator.choices(list(WORDS), k=size)) for size in (3, 11) for _ in range(60))
+    found = measure(subject(folder, "short", lines=some, references=some))
     assert isinstance(found.probing, Probing)
     row = found.probing.probes[0]
     short, long, apart = row.shortest_to_longest
