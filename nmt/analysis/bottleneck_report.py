@@ -16,6 +16,7 @@ MATERIAL = 0.05
 """A fall of what can be told from a memory that is worth the name: 5 of 100 words."""
 
 NOTICEABLE = 0.01
+"""1 of 100 words: smaller differences of two memories are not spoken of, however certain."""
 
 READ = {"vector": "the fixed vector", "row": "the row of the word", "mean of rows": "the mean of all rows"}
 
@@ -135,8 +136,8 @@ def _controls(probing: Probing) -> list[str]:
     main = _main(probing)
     fresh = next(each for each in probing.probes if not each.trained and each.given == main.given)
     a, b = main.beyond_place, fresh.beyond_place
-    apart = abs(a.value - b.value) > NOTICEABLE
-    training = "more" if apart and a.low > b.high else "less" if apart and a.high < b.low else "about as much"
+    told_apart = abs(a.value - b.value) > NOTICEABLE
+    training = "more" if told_apart and a.low > b.high else "less" if told_apart and a.high < b.low else "about as much"
     said = [
         f"The memory of an untrained model of this configuration tells {show(b, 0, 100)} %: training has made it tell "
         f"{training}."
