@@ -1,5 +1,5 @@
-"""Look into a trained model: where attention looks, how good an aligner it is, whether it explains anything, and
-whether anything is wrong with the model.
+"""Look into a trained model: where attention looks, how good an aligner it is, whether it explains anything;
+whether anything is wrong with the model, what its memory keeps of the source, and what prefixes of its own cost it.
 
     python -m nmt.diagnose --checkpoint runs/demo_bahdanau_s1 --output diagnosis
     python -m nmt.diagnose --checkpoint runs/X --parts maps --input in.txt --output diagnosis
@@ -19,9 +19,11 @@ from pathlib import Path
 from nmt.alignment import AttentionChoice
 from nmt.analysis.alignment_report import alignment
 from nmt.analysis.attention_maps import maps
+from nmt.analysis.bottleneck_report import bottleneck
 from nmt.analysis.diagnosis import Diagnosis, Part, Subject, diagnose
 from nmt.analysis.evaluated_runs import write_text
 from nmt.analysis.explanation_report import explanation
+from nmt.analysis.exposure_report import exposure
 from nmt.analysis.gold import GoldFiles
 from nmt.analysis.health_report import health
 from nmt.checkpoint import Checkpoint, load
@@ -42,6 +44,8 @@ PARTS: dict[str, Part] = {
     "alignment": alignment,
     "explanation": explanation,
     "health": health,
+    "bottleneck": bottleneck,
+    "exposure": exposure,
 }
 """In the order of the report."""
 
@@ -69,10 +73,13 @@ def parser() -> CommandParser:
         metavar="N",
         help="how many explanation and health look at (default: %(default)s)",
     )
+    add("--pairs", type=int, default=500, metavar="N", help="bottleneck and exposure look at (default: %(default)s)")
+    add("--probe-updates", type=int, default=300, metavar="N", help="of bottleneck's probes (default: %(default)s)")
+    add("--probe-sentences", type=int, default=10000, metavar="N", help="those are trained on (default: %(default)s)")
     add("--maps", type=int, default=3, metavar="N", help="how many have a picture (default: %(default)s)")
     add("--output", type=Path, metavar="FOLDER", help="for text, figures and pictures")
     add("--tensorboard", type=Path, metavar="FOLDER", help="attention as images there, too")
-    add("--seed", type=int, default=1, metavar="S", help="of halves, swaps, shuffles (default: %(default)s)")
+    add("--seed", type=int, default=1, metavar="S", help="of all that is drawn (default: %(default)s)")
     add_align_arguments(parser)
     group = parser.add_argument_group(
         "gold alignments", "without them alignment is for the demo's data, which brings its own"
@@ -128,8 +135,9 @@ def _subject(arguments: argparse.Namespace) -> Subject:
     """
     if arguments.reference is not None and arguments.input is None:
         raise ValueError("--reference: translations of which sentences? give them with --input")
-    for name, value in (("--sentences", arguments.sentences), ("--maps", arguments.maps)):
-        if value < 1:
+    for name in ("sentences", "pairs", "probe_sentences", "probe_updates", "maps"):
+        if (value := getattr(arguments, name)) < 1:
+            name = "--" + name.replace("_", "-")
             raise ValueError(f"{name}: expected 1 or more, found {value}")
     if arguments.output is not None and arguments.output.is_file():
         raise ValueError(f"--output {arguments.output}: is a file; expected a folder, or a name for a new one")
@@ -155,6 +163,9 @@ def _subject(arguments: argparse.Namespace) -> Subject:
         arguments.maps,
         arguments.seed,
         arguments.output,
+        arguments.pairs,
+        arguments.probe_sentences,
+        arguments.probe_updates,
     )
 
 

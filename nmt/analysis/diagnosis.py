@@ -23,6 +23,7 @@ from nmt.data.dataset import PreparedData, prepare
 from nmt.device import SearchPrecision
 from nmt.engine import TorchEngine
 from nmt.tokens import EOS
+from nmt.translation import Translation
 from nmt.translator import Translator
 
 if TYPE_CHECKING:
@@ -53,6 +54,15 @@ class Sentence(NamedTuple):
     target_ids: list[int]  # with EOS, but where a translation was cut
 
 
+class Pair(NamedTuple):
+    """A source and its reference."""
+
+    source: str
+    reference: str
+    source_ids: list[int]  # with EOS, as the encoder reads it
+    target_ids: list[int]  # with EOS
+
+
 @dataclass(frozen=True)
 class Subject:
     """A checkpoint and all that was given with it."""
@@ -71,6 +81,9 @@ class Subject:
     maps: int = 3
     seed: int = 1
     output: Path | None = None
+    pairs: int = 500  # with their references: what bottleneck and exposure look at
+    probe_sentences: int = 10000  # of training, for bottleneck's probes
+    probe_updates: int = 300  # of each of them
 
     @cached_property
     def prepared(self) -> PreparedData:
@@ -95,6 +108,38 @@ class Subject:
         if self.lines is not None:
             return self.lines
         return self.prepared.validation.sources()
+
+    @cached_property
+    def referenced(self) -> list[Pair]:
+        """The first ``pairs`` sentences that are not blank, each with its reference.
+
+        Raises:
+            LeftOut: there are none.
+        """
+        if self.lines is not None and self.references is None:
+            raise LeftOut("needs references of the sentences: --reference")
+        references = self.prepared.validation.references() if self.references is None else self.references
+        lines = [
+            (" ".join(line.split()), reference)
+            for line, reference in zip(self.source_lines, references, strict=True)
+            if not is_blank(line) and not is_blank(reference)
+        ][: self.pairs]
+        if not lines:
+            raise LeftOut("no pair of which neither side is blank (--input, --reference)")
+        tokenizers = self.checkpoint.tokenizers
+        sources = tokenizers.source.encode_batch([source for source, _ in lines])
+        targets = tokenizers.target.encode_batch([target for _, target in lines])
+        return [
+            Pair(source, reference, [*ids, EOS], [*target_ids, EOS])
+            for (source, reference), ids, target_ids in zip(lines, sources, targets, strict=True)
+        ]
+
+    @cached_property
+    def translations(self) -> list[Translation]:
+        """The model's own, of each of ``referenced``."""
+        engine = TorchEngine([self.checkpoint.model], self.device, self.precision)
+        translator = Translator(engine, self.checkpoint.tokenizers, self.search)
+        return translator.translate([pair.source for pair in self.referenced])
 
     def first(self, count: int) -> list[Sentence]:
         """So many sentences that are not blank, each with its reference or a translation by the model.

@@ -78,11 +78,13 @@ def test_every_part_has_text_figures_and_pictures(
     shown = capsys.readouterr().out
     for heading in ("## Where it looked", "## Attention as alignment", "## Is attention an explanation?", "## Health"):
         assert heading in shown
-    assert "## Left out" not in shown
+    for part in ("bottleneck", "exposure"):
+        assert f"- {part}: needs references of the sentences: --reference" in shown
     written = (out / "diagnosis.md").read_text(encoding="utf-8")
     assert written.startswith(shown.rstrip("\n"))
     tree = json.loads((out / "diagnosis.json").read_text(encoding="utf-8"))
     assert set(tree) == {"maps", "alignment", "explanation", "health", "left_out"}
+    assert set(tree["left_out"]) == {"bottleneck", "exposure"}
     pictures = {path.stem for path in out.glob("*.png")}
     assert pictures >= {"attention_1", "attention_2", "attention_2_heads", "alignment_error", "explanation"}
     assert "attention_by_position" in pictures
@@ -182,12 +184,16 @@ def test_a_fixed_vector_says_why_parts_are_left_out(
 ) -> None:
     config = tiny_config(tmp_path, "seq2seq", "training.max_steps=6", "tag=fixed")
     train(config)
-    diagnose_command(monkeypatch, "--checkpoint", config.run_dir, *gold, "--sentences", "4")
+    options = ("--sentences", "4", "--probe-updates", "5", "--output", tmp_path / "pictures")
+    diagnose_command(monkeypatch, "--checkpoint", config.run_dir, *gold, *options)
     shown = capsys.readouterr().out
     assert "- maps: seq2seq reads one fixed vector" in shown
     assert "- alignment: seq2seq reads one fixed vector" in shown
     assert "| occlusion | gradient x input |" in shown
     assert "7 hold, none is broken, 3 do not apply" in shown
+    assert "| the fixed vector | the model |" in shown
+    assert "Behind prefixes of its own" in shown
+    assert {path.stem for path in (tmp_path / "pictures").glob("*.png")} >= {"explanation", "bottleneck", "exposure"}
     with pytest.raises(ValueError, match=r"maps \(--parts\): seq2seq reads one fixed vector"):
         diagnose_command(monkeypatch, "--checkpoint", config.run_dir, "--parts", "maps", "--output", tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -218,10 +224,27 @@ def test_a_broken_promise_has_a_status_of_its_own(
     assert tree["length_ratio"] > 0  # references are those of validation
 
 
+def test_what_is_lost_and_what_own_prefixes_cost(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the run's own validation pairs, as many as are asked for."""
+    out = tmp_path / "out"
+    options = ("--parts", "bottleneck", "exposure", "--pairs", "9", "--probe-updates", "40", "--probe-sentences", "150")
+    diagnose_command(monkeypatch, "--checkpoint", run, *options, "--output", out)
+    assert "Bottleneck: " in capsys.readouterr().out
+    tree = json.loads((out / "diagnosis.json").read_text(encoding="utf-8"))
+    assert tree["bottleneck"]["pairs"] == tree["exposure"]["pairs"] == 9
+    assert tree["bottleneck"]["nll"]["value"] == pytest.approx(tree["exposure"]["nll"]["value"], rel=1e-4)
+    assert tree["bottleneck"]["probing"]["sentences"] == 150
+    assert tree["bottleneck"]["probing"]["updates"] == 40
+    rows = {(each["given"], each["trained"]): each for each in tree["bottleneck"]["probing"]["probes"]}
+    assert rows["row", True]["accuracy"]["value"] > rows["place", True]["accuracy"]["value"]
+
+
 def test_without_gold_or_a_place_for_pictures_it_says_what_to_give(
     run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    diagnose_command(monkeypatch, "--checkpoint", run, "--sentences", "3")
+    diagnose_command(monkeypatch, "--checkpoint", run, "--sentences", "3", "--probe-updates", "5")
     shown = capsys.readouterr().out
     assert "- maps: pictures need a place: --output FOLDER" in shown
     assert "- alignment: no gold: give --gold, --gold-source and --gold-target" in shown
@@ -232,6 +255,7 @@ def test_without_gold_or_a_place_for_pictures_it_says_what_to_give(
     [
         (["--reference", "x"], "give them with --input"),
         (["--sentences", "0"], "--sentences: expected 1 or more"),
+        (["--probe-updates", "0"], "--probe-updates: expected 1 or more"),
         (["--gold", "x"], "--gold-source and --gold-target missing"),
         (["--gold-detokenize"], "which gold"),
         (["--gold-base", "1"], "which gold"),
