@@ -201,7 +201,7 @@ def cost_figure(title: str, systems: Systems, panels: Sequence[Panel]) -> "Figur
     names = [name for name, _ in systems]
     size = (1.0 + _room(names) + 2.9 * columns, 0.4 + lines * (0.85 + ROW * _lines(names)))
     figure = Figure(figsize=size, layout="constrained", dpi=150)
-    grid = figure.subplots(lines, columns, squeeze=False, sharey=True).flat
+    grid = list(figure.subplots(lines, columns, squeeze=False, sharey=True).flat)
     looks = styles(systems)
     for axes, panel in zip(grid, panels, strict=False):
         for place, (name, _) in enumerate(systems):
@@ -222,7 +222,7 @@ def cost_figure(title: str, systems: Systems, panels: Sequence[Panel]) -> "Figur
         axes.locator_params(axis="x", nbins=4)
         _rows(axes, names)
         axes.grid(visible=False, axis="y")
-    for axes in list(grid)[len(panels) :]:
+    for axes in grid[len(panels) :]:
         axes.remove()
     figure.suptitle(plain(title), x=0.01, ha="left", fontsize="medium")
     return figure

@@ -17,6 +17,7 @@ from nmt.analysis.comparison.figures import (
     differences_figure,
     quality_figure,
 )
+from nmt.analysis.comparison.scores import FEWEST
 from nmt.analysis.comparison.tree import BeamPoint, Comparison, Cost, Estimate, Groups, Quality, TextResults
 from nmt.analysis.document import Picture
 from nmt.analysis.figures import Series, scores_figure
@@ -67,7 +68,8 @@ def _p(corrected: float | None, raw: float | None) -> float | None:
 
 
 def groups_picture(comparison: Comparison, text: TextResults, groups: Groups, name: str) -> Picture:
-    """BLEU of groups of sentences, a line for each system."""
+    """BLEU of groups of sentences, a line for each system; without groups that are too small to say anything."""
+    groups = with_enough(groups)
     series = [
         Series(system, model, [as_score(*each) for each in zip(groups.scores[system], groups.sentences, strict=True)])
         for system, model in systems_of(comparison)
@@ -77,6 +79,17 @@ def groups_picture(comparison: Comparison, text: TextResults, groups: Groups, na
     said = "; ".join(f"{each.name} {_course([score.value for score in each.scores])}" for each in series)
     ends = f"{groups.names[0]} to {groups.names[-1]}"
     return Picture(f"{name}_{_stem(text)}", figure, f"BLEU by {groups.axis}, groups {ends}. {said}.")
+
+
+def with_enough(groups: Groups) -> Groups:
+    """Groups whose scores have intervals, if there are any."""
+    kept = [place for place, count in enumerate(groups.sentences) if count >= FEWEST] or range(len(groups.names))
+    return Groups(
+        groups.axis,
+        tuple(groups.names[place] for place in kept),
+        tuple(groups.sentences[place] for place in kept),
+        {name: tuple(scores[place] for place in kept) for name, scores in groups.scores.items()},
+    )
 
 
 def as_score(estimate: Estimate, sentences: int) -> Score:

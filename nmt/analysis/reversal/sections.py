@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from nmt.analysis.comparison.figures import Interval, curves_figure, differences_figure
-from nmt.analysis.comparison.pictures import as_score
+from nmt.analysis.comparison.pictures import as_score, with_enough
 from nmt.analysis.comparison.provenance import provenance_section
 from nmt.analysis.comparison.summary import LEVEL, figure, p_text
 from nmt.analysis.comparison.tree import Estimate
@@ -214,16 +214,17 @@ def _together(reversal: Reversal) -> Section:
 
 def _by_length(pair: PairResults) -> Section:
     groups = pair.by_length
+    drawable = with_enough(groups)
     series = [
         Series(
             name,
             pair.model,
-            [as_score(*each) for each in zip(groups.scores[name], groups.sentences, strict=True)],
+            [as_score(*each) for each in zip(drawable.scores[name], drawable.sentences, strict=True)],
         )
         for name in ARMS
     ]
-    drawn = scores_figure(f"{pair.name}: BLEU by source length, beam 12", groups.axis, groups.names, series)
-    picture = Picture("by_length", drawn, f"BLEU of both arms by source length, groups {', '.join(groups.names)}.")
+    drawn = scores_figure(f"{pair.name}: BLEU by source length, beam 12", groups.axis, drawable.names, series)
+    picture = Picture("by_length", drawn, f"BLEU of both arms by source length, groups {', '.join(drawable.names)}.")
     rows = [
         ["sentences", *map(str, groups.sentences)],
         *([name, *(figure(each, ".1f") for each in groups.scores[name])] for name in ARMS),
