@@ -61,7 +61,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         add("--work", type=Path, default=Path("runs/peers"), metavar="DIR", help="what is kept (default: %(default)s)")
         add("--output", type=Path, metavar="FILE", help="JSON of all runs (default: peers.json in --work)")
     parsed = parser.parse_args(arguments)
-    for name in ("rounds", "threads", "seconds", "batch_tokens"):
+    for name in ("rounds", "threads", "seconds", "batch_tokens", "longest"):
         if getattr(parsed, name, 1) <= 0:
             parser.error(f"--{name.replace('_', '-')}: expected a number above 0, found {getattr(parsed, name)}")
     if parsed.warm_up < 0:
@@ -100,6 +100,14 @@ def _add_translate(parser: argparse.ArgumentParser) -> None:
         default=4096,
         metavar="N",
         help="source tokens at once, hypotheses included, on every side (default: %(default)s)",
+    )
+    add(
+        "--longest",
+        type=int,
+        default=256,
+        metavar="N",
+        help="target tokens at most, on every side: a model that does not end some sentences is measured there by "
+        "how it handles few rows (default: %(default)s)",
     )
     add("--alpha", type=float, default=1.0, metavar="A", help="score(y) = log p(y) / |y|^A (default: %(default)s)")
     add("--precision", nargs="+", default=["fp32"], metavar="NAME", help="of our own sides (default: fp32)")
@@ -145,7 +153,7 @@ def _train(arguments: argparse.Namespace) -> Comparison:
 def _translate(arguments: argparse.Namespace) -> Comparison:
     title = (
         f"batches of up to {arguments.batch_tokens:,} source tokens with padding and hypotheses; "
-        f"score(y) = log p(y) / |y|^{arguments.alpha:g}."
+        f"score(y) = log p(y) / |y|^{arguments.alpha:g}; at most {arguments.longest:,} target tokens."
     )
     return translation.compare, translation_report.markdown, title
 

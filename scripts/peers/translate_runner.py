@@ -22,7 +22,6 @@ sys.path[0] = os.getcwd()  # not this folder: its modules are not meant for the 
 
 Pieces = list[list[str]]
 PATIENCE = 1.0  # a sentence is done when so many times the beam's width have ended
-LONGEST = 256  # target tokens; none of a trained model's translations of a sentence comes near
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,7 @@ class Task:
     workers: int  # translate batches at the same time
     threads: int  # of each
     precision: str  # as the toolkit calls it
+    longest: int = 256  # target tokens of a translation
     shortlist: str | None = None  # ours: restricts the output layer
     whole_beam: bool = False  # of OpenNMT-py: a sentence is done when as many have ended as the beam is wide
 
@@ -59,7 +59,7 @@ def translate_nmt(task: Task) -> Callable[[], Callable[[list[str], int], list[st
         length_penalty="simple",
         alpha=task.alpha,
         max_length_a=0.0,
-        max_length_b=LONGEST,
+        max_length_b=task.longest,
         patience=PATIENCE,
         batch_tokens=task.batch_tokens,
     )
@@ -95,7 +95,7 @@ def translate_ctranslate2(task: Task) -> Callable[[], Callable[[list[str], int],
                 beam_size=beam,
                 length_penalty=task.alpha,
                 patience=PATIENCE,
-                max_decoding_length=LONGEST,
+                max_decoding_length=task.longest,
                 max_batch_size=task.batch_tokens // beam,
                 batch_type="tokens",
             )
@@ -124,7 +124,7 @@ def translate_opennmt(task: Task) -> Callable[[], Callable[[list[str], int], lis
     torch.set_num_threads(task.threads)
 
     def load() -> Callable[[list[str], int], list[str]]:
-        words = ["-model", task.model, "-src", task.input, "-output", os.devnull, "-max_length", str(LONGEST)]
+        words = ["-model", task.model, "-src", task.input, "-output", os.devnull, "-max_length", str(task.longest)]
         words += ["-length_penalty", "avg", "-alpha", str(task.alpha), "-batch_type", "tokens"]
         options = onmt.bin.translate._get_parser().parse_args(words)
         ArgumentParser.validate_translate_opts(options)

@@ -57,6 +57,7 @@ class Side:
             workers=self.workers,
             threads=max(1, arguments.threads // self.workers),
             precision=self.precision,
+            longest=arguments.longest,
             shortlist=self.shortlist,
             whole_beam=self.whole_beam,
         )

@@ -25,7 +25,7 @@ from nmt.translator import Translator
 from scripts.peers import opennmt_checkpoint, translation, translation_report, turns
 from scripts.peers.environments import PeerError
 from scripts.peers.report import Record
-from scripts.peers.translate_runner import LONGEST, PATIENCE, Task
+from scripts.peers.translate_runner import PATIENCE, Task
 from tests.model_configs import TRANSFORMER, lively, random_rows, shake, shift_right
 from tests.oracles import options
 from tests.tiny_run import WORDS, tiny_config
@@ -167,12 +167,14 @@ def test_a_round_runs_every_side_once_and_every_second_backwards() -> None:
 
 
 def test_all_sides_have_the_same_threads_and_the_same_work(tmp_path: Path) -> None:
-    arguments = Namespace(beam_size=[1, 5], alpha=1.0, batch_tokens=2048, warm_up=3, threads=2)
+    arguments = Namespace(beam_size=[1, 5], alpha=1.0, batch_tokens=2048, longest=99, warm_up=3, threads=2)
     forms = {name: name for name in ("nmt", "opennmt", "float32", "int8")}
     sides = translation.sides(["fp32", "bf16"], "file", threads=2)
     tasks = [side.task(forms, arguments, Path("x"), ["t", "t"]) for side in sides]
     assert {task.workers * task.threads for task in tasks} == {2}
-    assert {(tuple(task.beams), task.batch_tokens, task.warm_up) for task in tasks} == {((1, 5), 2048, 3)}
+    assert {(tuple(task.beams), task.batch_tokens, task.longest, task.warm_up) for task in tasks} == {
+        ((1, 5), 2048, 99, 3)
+    }
     assert [side.workers for side in sides if side.toolkit == "ctranslate2"] == [1, 1, 2, 2]
     ours = [(side.precision, side.workers, side.shortlist) for side in sides if side.toolkit == "nmt"]
     assert sorted(ours, key=str) == sorted(product(("fp32", "bf16"), (1, 2), (None, "file")), key=str)
@@ -195,7 +197,7 @@ def test_our_side_translates_like_the_translator(tmp_path: Path) -> None:
             length_penalty="simple",
             alpha=0.5,
             max_length_a=0.0,
-            max_length_b=LONGEST,
+            max_length_b=256,
             patience=PATIENCE,
             batch_tokens=400,
         )
