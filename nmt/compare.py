@@ -21,7 +21,7 @@ from nmt.analysis import document
 from nmt.analysis.comparison.build import Options, build
 from nmt.analysis.comparison.runs import LoadedRun, LoadedSystem, run_names, systems_of
 from nmt.analysis.comparison.sections import BRIEF, sections, write_report
-from nmt.analysis.comparison.training import BUDGETS
+from nmt.analysis.comparison.training import BUDGETS, budget, cost
 from nmt.analysis.evaluated_runs import Wanted, evaluate_together, find_evaluation
 from nmt.analysis.evaluation import ParallelText, own_files
 from nmt.cli import CommandParser, add_device_arguments, add_search_arguments, run, search_config
@@ -74,6 +74,8 @@ def main() -> None:
     _check(arguments)
     runs = [LoadedRun.read(name, path) for path, name in run_names(arguments.runs, _say).items()]
     texts = _texts(arguments)
+    if arguments.budget is not None:  # refused before anything takes time
+        budget({system.name: cost(system, []) for system in systems_of(runs)}, arguments.budget)
     if not arguments.no_evaluate:
         evaluate_together(_wanted(runs, texts, arguments), arguments.jobs, _say)
     kept = [loaded for loaded in runs if _find(loaded, texts, arguments)]

@@ -47,7 +47,7 @@ def build(
     for text in texts:
         check_comparable([run for system in systems for run in system.runs], text)
     costs = {system.name: cost(system, texts) for system in systems}
-    said = budget(costs, options.budget)  # refuses before anything takes time
+    said = budget(costs, options.budget)
     scores = {text: Scores(systems, text) for text in texts}
     trained_on = _TrainingTexts(systems, options.training_text, log)
     baseline = options.baseline or _best(systems, texts[0])

@@ -14,7 +14,10 @@ Budget = Literal["steps", "tokens", "time", "parameters"]
 BUDGETS: tuple[Budget, ...] = ("steps", "tokens", "time", "parameters")
 
 EQUAL_WITHIN = 0.03
-"""Relative difference up to which a budget counts as equal; a run stops after an update, not at a second."""
+"""Relative difference up to which a budget counts as equal."""
+
+EQUAL_MINUTES_WITHIN = 0.1
+"""The same for minutes: a run stops after an update, and its last validation comes on top."""
 
 
 def curve(system: str, run: LoadedRun) -> Curve:
@@ -87,11 +90,11 @@ def _mean(system: LoadedSystem, of: Callable[[Mapping[str, Any]], float]) -> flo
 
 # --- budget -----------------------------------------------------------------------------------------------------------
 
-_KINDS: tuple[tuple[str, Callable[[Cost], float | None], str], ...] = (
-    ("updates", lambda cost: cost.steps, ",.0f"),
-    ("target tokens", lambda cost: cost.training_tokens, ",.0f"),
-    ("minutes", lambda cost: cost.minutes, ".1f"),
-    ("parameters", lambda cost: cost.parameters, ",.0f"),
+_KINDS: tuple[tuple[str, Callable[[Cost], float | None], str, float], ...] = (
+    ("updates", lambda cost: cost.steps, ",.0f", EQUAL_WITHIN),
+    ("target tokens", lambda cost: cost.training_tokens, ",.0f", EQUAL_WITHIN),
+    ("minutes", lambda cost: cost.minutes, ".1f", EQUAL_MINUTES_WITHIN),
+    ("parameters", lambda cost: cost.parameters, ",.0f", EQUAL_WITHIN),
 )
 _DECLARED: dict[Budget, str] = {
     "steps": "updates",
@@ -109,18 +112,18 @@ def budget(costs: Mapping[str, Cost], declared: Budget | None) -> str:
     """
     equal: list[str] = []
     unequal: list[str] = []
-    for what, of, form in _KINDS:
+    for what, of, form, margin in _KINDS:
         values = {name: value for name, each in costs.items() if (value := of(each)) is not None}
         if len(values) < len(costs):
             same, shown = None, "not known of all"
         else:
             low, high = min(values.values()), max(values.values())
-            same = high - low <= EQUAL_WITHIN * high
+            same = high - low <= margin * high
             shown = f"{high:{form}}" if f"{low:{form}}" == f"{high:{form}}" else f"{low:{form}} to {high:{form}}"
         if declared is not None and _DECLARED[declared] == what and not same:
             each = ", ".join(f"{name} {value:{form}}" for name, value in values.items())
             raise ValueError(
-                f"--budget {declared}: the systems are not equal in {what} within {EQUAL_WITHIN:.0%} "
+                f"--budget {declared}: the systems are not equal in {what} within {margin:.0%} "
                 f"({each or shown}); leave it out to compare them as they are"
             )
         (equal if same else unequal).append(f"{what} ({shown})")
@@ -128,4 +131,5 @@ def budget(costs: Mapping[str, Cost], declared: Budget | None) -> str:
     parts += [f"unequal in {', '.join(unequal)}"] if unequal else []
     said = f"Declared: equal {_DECLARED[declared]}. " if declared is not None else ""
     sentence = "; ".join(parts)
-    return f"{said}{sentence[:1].upper()}{sentence[1:]} (equal: within {EQUAL_WITHIN:.0%})."
+    within = f"(equal: within {EQUAL_WITHIN:.0%}, minutes {EQUAL_MINUTES_WITHIN:.0%})"
+    return f"{said}{sentence[:1].upper()}{sentence[1:]} {within}."

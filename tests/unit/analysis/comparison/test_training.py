@@ -39,7 +39,7 @@ def test_what_was_equal_and_what_was_not() -> None:
     said = budget({"a": cost(100, 50), "b": cost(103, 50, 9.0)}, None)
     assert said == (
         "Equal in updates (50), target tokens (1,000,000), parameters (100 to 103); unequal in minutes (3.0 to 9.0) "
-        "(equal: within 3%)."
+        "(equal: within 3%, minutes 10%)."
     )
     assert "parameters (100 to 104)" in budget({"a": cost(100, 50), "b": cost(104, 50)}, None).split("unequal")[1]
     assert "updates (not known of all)" in budget({"a": cost(1, None), "b": cost(1, 2)}, None).split("unequal")[1]
