@@ -3,8 +3,8 @@
     python -m nmt.evaluate --checkpoint runs/demo_bahdanau_s1 --split test
     python -m nmt.evaluate --checkpoint runs/demo_bahdanau_s1 --source in.en --reference ref.de
 
-Writes hypotheses.txt, references.txt, sources.txt, likelihoods.tsv (-log p of every reference, and its subwords) and
-metrics.json to <run>/evaluation/<split>_beam<k>/ and a table to stdout.
+Writes hypotheses.txt, references.txt, sources.txt, likelihoods.tsv (-log p of every reference, and its subwords),
+scores.txt (of every translation) and metrics.json to <run>/evaluation/<split>_beam<k>/, and a table to stdout.
 `sacrebleu references.txt -i hypotheses.txt` in that folder gives the same BLEU.
 """
 

@@ -74,6 +74,7 @@ def test_everything_is_written_down(run: Path, scored_runs: Path, monkeypatch: p
         "references.txt",
         "sources.txt",
         "likelihoods.tsv",
+        "scores.txt",
         "metrics.json",
     }
     assert lines(folder / "references.txt") == lines(scored_runs.parent / "dev.en")

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from matplotlib.figure import Figure
 
 from nmt.analysis.comparison.sections import write_report
 from nmt.analysis.comparison.tree import Comparison
@@ -12,6 +13,20 @@ from tests.comparisons import BLEU, comparison, text
 from tests.pages import Page
 
 HOSTILE = '<script src="//example.org">$x_1$</script>'
+
+
+@pytest.fixture
+def stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of pictures that take no time; on the page each is drawn all the same."""
+    draw = Figure.savefig
+
+    def save(figure: Figure, file: Any, *arguments: Any, **options: Any) -> None:
+        if isinstance(file, Path):
+            file.write_bytes(b"\x89PNG")
+        else:
+            draw(figure, file, *arguments, **options)
+
+    monkeypatch.setattr(Figure, "savefig", save)
 
 
 def renamed(tree: Any, names: dict[str, str]) -> Any:
@@ -112,6 +127,7 @@ def test_names_and_texts_are_never_markup(tmp_path: Path) -> None:
         ("attention", (), "Where attention looked", 7),
     ],
 )
+@pytest.mark.usefixtures("stand_ins")
 def test_what_is_not_there_is_left_out_with_the_reason(
     tmp_path: Path, part: str, empty: object, heading: str, pictures: int
 ) -> None:
@@ -124,6 +140,7 @@ def test_what_is_not_there_is_left_out_with_the_reason(
     assert len(place.strip().split("\n")) == 2
 
 
+@pytest.mark.usefixtures("stand_ins")
 def test_one_system_with_one_seed_and_no_curve(tmp_path: Path) -> None:
     whole = comparison(seeds=1)
     only = whole._replace(
@@ -158,6 +175,7 @@ def test_one_system_with_one_seed_and_no_curve(tmp_path: Path) -> None:
         (3, "bootstrap", "Student's"),
     ],
 )
+@pytest.mark.usefixtures("stand_ins")
 def test_it_says_which_test_was_made(
     tmp_path: Path, seeds: int, test: Literal["randomization", "bootstrap"], said: str
 ) -> None:
@@ -167,6 +185,7 @@ def test_it_says_which_test_was_made(
     assert ("seeds" in line) == (seeds > 1)
 
 
+@pytest.mark.usefixtures("stand_ins")
 def test_perplexities_that_cannot_be_compared_are_no_curve_to_compare(tmp_path: Path) -> None:
     quality = {name: each._replace(perplexity=None) for name, each in text().quality.items()}
     found = comparison()
@@ -176,6 +195,7 @@ def test_perplexities_that_cannot_be_compared_are_no_curve_to_compare(tmp_path: 
     assert said not in written(found, tmp_path).texts["li"]
 
 
+@pytest.mark.usefixtures("stand_ins")
 def test_two_texts_are_told_apart(tmp_path: Path) -> None:
     other = text()._replace(name="own text")
     page = written(comparison()._replace(texts=(text(), other)), tmp_path)
@@ -185,5 +205,6 @@ def test_two_texts_are_told_apart(tmp_path: Path) -> None:
     assert (tmp_path / "quality_own_text.png").is_file()
 
 
+@pytest.mark.usefixtures("stand_ins")
 def test_texts_whose_names_differ_in_a_sign_only_keep_their_pictures(tmp_path: Path) -> None:
     written(comparison()._replace(texts=(text()._replace(name="a b"), text()._replace(name="a/b"))), tmp_path)
